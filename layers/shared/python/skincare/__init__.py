@@ -1,0 +1,1 @@
+"""The modular monolith that every function of the shop shares."""

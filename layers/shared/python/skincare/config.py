@@ -1,0 +1,67 @@
+"""Settings: the only place that reads the environment."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from skincare.errors import ConfigurationError
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What one function is told by its environment. A setting is required by who reads it, so that a
+    function is not given what it does not need; `require` names the missing variable."""
+
+    stage: str
+    release: str
+    database_url: str = field(repr=False)
+    """A libpq URL; without a password where DATABASE_SECRET_ID names the secret that holds it."""
+    database_secret_id: str | None
+    aws_endpoint_url: str | None
+    """Only the local system sets it: every AWS client talks to that address."""
+    source_queue_urls: Mapping[str, str]
+    """Queue name to URL, from QUEUE_URL_<NAME>; likewise DEAD_LETTER_QUEUE_URL_<NAME>."""
+    dead_letter_queue_urls: Mapping[str, str]
+    serves_customers: bool
+    """A customer waits for this function's answer: calls to AWS get the shortest of timeouts."""
+    worker_queue: str | None
+    """The queue that a worker function drains."""
+    mail_from: str | None
+    mail_configuration_set: str | None
+    shop_url: str
+
+    @staticmethod
+    def from_env(environ: Mapping[str, str] | None = None) -> "Settings":
+        """Read the settings; raises `ConfigurationError` naming the first variable that is missing."""
+        env = os.environ if environ is None else environ
+        return Settings(
+            stage=env.get("STAGE", "local"),
+            release=env.get("RELEASE", "unreleased"),
+            database_url=_required(env, "DATABASE_URL"),
+            database_secret_id=env.get("DATABASE_SECRET_ID") or None,
+            aws_endpoint_url=env.get("AWS_ENDPOINT_URL") or None,
+            source_queue_urls=_by_suffix(env, "QUEUE_URL_"),
+            dead_letter_queue_urls=_by_suffix(env, "DEAD_LETTER_QUEUE_URL_"),
+            serves_customers=env.get("SERVES_CUSTOMERS") == "true",
+            worker_queue=env.get("WORKER_QUEUE") or None,
+            mail_from=env.get("MAIL_FROM") or None,
+            mail_configuration_set=env.get("MAIL_CONFIGURATION_SET") or None,
+            shop_url=env.get("SHOP_URL", "https://shop.example.com"),
+        )
+
+
+def require[T](value: T | None, variable: str) -> T:
+    """Return the setting, or raise `ConfigurationError` naming the variable that should hold it."""
+    if value is None:
+        raise ConfigurationError(f"the environment variable {variable} is not set")
+    return value
+
+
+def _required(env: Mapping[str, str], variable: str) -> str:
+    return require(env.get(variable) or None, variable)
+
+
+def _by_suffix(env: Mapping[str, str], prefix: str) -> dict[str, str]:
+    return {
+        name.removeprefix(prefix).lower(): value for name, value in env.items() if name.startswith(prefix) and value
+    }
