@@ -1,0 +1,29 @@
+"""The outbox relay: once a minute, puts on SQS whatever is due."""
+
+from typing import Any
+
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from skincare.bootstrap import get_app
+from skincare.jobs.catalog import BUDGETS
+from skincare.jobs.relay import run_relay
+from skincare.observability import start_invocation, time_left
+
+
+def lambda_handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001  a schedule says nothing
+    """Publish what is due and sweep the dead-letter queues; answers the counts."""
+    start_invocation(aws_request_id=context.aws_request_id)
+    app = get_app()
+    report = run_relay(
+        database=app.database,
+        queues=app.queues,
+        publisher=app.publisher,
+        budgets=BUDGETS,
+        time_left=time_left(context),
+    )
+    return {
+        "sent": report.sent,
+        "refused": report.refused,
+        "unavailable": report.unavailable,
+        "swept": report.swept,
+    }

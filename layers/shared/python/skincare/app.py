@@ -1,0 +1,20 @@
+"""App: the ports that routes and handlers may use, and nothing else."""
+
+from dataclasses import dataclass
+
+from skincare.config import Settings
+from skincare.database.connection import Database
+from skincare.jobs.ports import Queues
+from skincare.jobs.publisher import Publisher
+from skincare.notifications.ports import EmailSender
+
+
+@dataclass(frozen=True)
+class App:
+    """One container's collaborators. Tests pass their own."""
+
+    settings: Settings
+    database: Database
+    queues: Queues
+    publisher: Publisher
+    email: EmailSender

@@ -1,0 +1,66 @@
+"""The composition root: settings become adapters, adapters become the App, once per container."""
+
+from collections.abc import Mapping
+from functools import cache
+
+from skincare.adapters.aws import AwsSession
+from skincare.adapters.secrets import SecretsManagerDatabaseCredentials
+from skincare.adapters.ses import SesEmailSender
+from skincare.adapters.sqs import IN_THE_BACKGROUND, WHILE_A_CUSTOMER_WAITS, SqsQueue
+from skincare.app import App
+from skincare.config import Settings, require
+from skincare.database.connection import Credentials, Database, StaticCredentials
+from skincare.jobs.ports import QueuePair, Queues
+from skincare.jobs.publisher import Publisher
+from skincare.jobs.queues import QueueName
+
+
+@cache
+def get_app() -> App:
+    """Return this container's App. Raises `ConfigurationError` naming the setting that is missing."""
+    return build_app(Settings.from_env())
+
+
+def owner_conninfo() -> str:
+    """Return how to connect as the owner of the schema: only the migrator is given those credentials."""
+    settings = Settings.from_env()
+    return _credentials(settings, AwsSession(settings.aws_endpoint_url)).conninfo()
+
+
+def build_app(settings: Settings) -> App:
+    """Wire an App; nothing is connected before its first use."""
+    aws = AwsSession(settings.aws_endpoint_url)
+    database = Database(_credentials(settings, aws), max_connections=_connections(settings))
+    queues = _queues(settings, aws)
+    return App(
+        settings=settings,
+        database=database,
+        queues=queues,
+        publisher=Publisher(database, queues),
+        email=SesEmailSender(settings.mail_from, configuration_set=settings.mail_configuration_set, aws=aws),
+    )
+
+
+def _connections(settings: Settings) -> int:
+    return QueueName(settings.worker_queue).limits.database_connections if settings.worker_queue else 1
+
+
+def _credentials(settings: Settings, aws: AwsSession) -> Credentials:
+    if settings.database_secret_id is None:
+        return StaticCredentials(settings.database_url)
+    return SecretsManagerDatabaseCredentials(settings.database_url, settings.database_secret_id, aws=aws)
+
+
+def _queues(settings: Settings, aws: AwsSession) -> Queues:
+    timeouts = WHILE_A_CUSTOMER_WAITS if settings.serves_customers else IN_THE_BACKGROUND
+
+    def queue(urls: Mapping[str, str], variable: str, name: QueueName) -> SqsQueue:
+        return SqsQueue(require(urls.get(name), f"{variable}_{name.upper()}"), aws=aws, timeouts=timeouts)
+
+    return {
+        name: QueuePair(
+            source=queue(settings.source_queue_urls, "QUEUE_URL", name),
+            dead_letters=queue(settings.dead_letter_queue_urls, "DEAD_LETTER_QUEUE_URL", name),
+        )
+        for name in QueueName
+    }

@@ -1,0 +1,39 @@
+"""What each job type carries: one payload class per type.
+
+The type's name is a contract with messages that are already queued: it is never renamed. A payload
+holds identifiers as strings, never a snapshot; unknown fields are ignored, because an older worker must
+survive a newer API during a deploy.
+"""
+
+from datetime import timedelta
+from typing import ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from skincare.jobs.queues import QueueName
+
+
+class JobPayload(BaseModel):
+    """The base of every payload. `budget` is how long the job is retried before a person is needed."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+    job_type: ClassVar[str]
+    queue: ClassVar[QueueName]
+    budget: ClassVar[timedelta] = timedelta(hours=1)
+
+
+class SendConfirmationEmail(JobPayload):
+    """Tell the customer that the order was placed."""
+
+    job_type: ClassVar[str] = "send_confirmation_email"
+    queue: ClassVar[QueueName] = QueueName.NOTIFICATIONS
+    budget: ClassVar[timedelta] = timedelta(hours=24)
+
+    order_number: str = Field(min_length=1, max_length=64)
+
+
+PAYLOADS: tuple[type[JobPayload], ...] = (SendConfirmationEmail,)
+"""Every job type there is."""
+
+BUDGETS = {payload.job_type: payload.budget for payload in PAYLOADS}

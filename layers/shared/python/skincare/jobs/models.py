@@ -1,0 +1,105 @@
+"""What the ledger says about jobs."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from skincare.identifiers import JobId
+from skincare.jobs.queues import QueueName
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a job is dead, as its message on the dead-letter queue tells it."""
+
+    dead_letter_no: int
+    error_class: str
+    error_message: str
+    attempts: int
+    first_failed_at: datetime | None
+    last_failed_at: datetime | None
+
+
+@dataclass(frozen=True)
+class DueJob:
+    """A job that is to be put on SQS.
+
+    `publish_at` is what its insert or take wrote: the mark must find it unchanged. With `dead_letter`
+    the target is the dead-letter queue.
+    """
+
+    job_id: JobId
+    job_type: str
+    queue: QueueName
+    payload: dict[str, Any] = field(repr=False)
+    publish_at: datetime
+    request_id: str | None = None
+    order_number: str | None = None
+    dead_letter: Reason | None = None
+
+
+class Verdict(StrEnum):
+    """What a claim found."""
+
+    RUN = "run"
+    """Leased to this claim: run it and settle it."""
+    BUSY = "busy"
+    """Leased elsewhere; `wait` says for how long."""
+    EARLY = "early"
+    """Its backoff or `run_at` is not over; `wait` says for how long."""
+    SUSPECT = "suspect"
+    """It crashed a process before: claim it alone."""
+    DEAD = "dead"
+    """This claim found its last crash and dead-lettered it."""
+    DONE = "done"
+    """Nothing is left to do for this message."""
+    MISSING = "missing"
+    """The ledger has no such job."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One job's answer to a claim. The fields after `wait` are set where the verdict is RUN."""
+
+    job_id: JobId
+    verdict: Verdict
+    wait: timedelta = timedelta(0)
+    job_type: str = ""
+    payload: dict[str, Any] = field(default_factory=dict, repr=False)
+    attempts: int = 0
+    age: timedelta = timedelta(0)
+    """How long the job has been tried, counted from its last redrive, `run_at` or insert."""
+    order_number: str | None = None
+    request_id: str | None = None
+
+
+class SweepVerdict(StrEnum):
+    """What a sweep does with a message it found on a dead-letter queue."""
+
+    KEEP = "keep"
+    DELETE = "delete"
+    FOREIGN = "foreign"
+    """No job has this id; the message stays for a person."""
+
+
+@dataclass(frozen=True)
+class JobRow:
+    """A job as people list it. Times carry their zone."""
+
+    id: str
+    type: str
+    queue: str
+    state: str
+    order_number: str | None
+    attempts: int
+    crashes: int
+    dead_letter_no: int
+    created_at: datetime
+    run_at: datetime | None
+    publish_at: datetime | None
+    retry_at: datetime | None
+    finished_at: datetime | None
+    error_class: str | None
+    error_message: str | None
+    request_id: str | None

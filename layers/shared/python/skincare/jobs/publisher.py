@@ -1,0 +1,127 @@
+"""Puts jobs on SQS and marks them: what the process that enqueued a job and the relay both do."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from skincare.database.connection import Database
+from skincare.jobs.envelope import Envelope
+from skincare.jobs.models import DueJob
+from skincare.jobs.ports import EnqueueFailure, OutgoingMessage, Queue, Queues, QueueUnavailable
+from skincare.jobs.repository import outbox
+from skincare.observability import describe, logger
+
+_ILLEGAL = re.compile("[\x00-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+@dataclass
+class PublishReport:
+    """How many jobs were sent, refused for good, or not taken this time."""
+
+    sent: int = 0
+    refused: int = 0
+    unavailable: int = 0
+
+
+class Publisher:
+    """Sends due jobs and records that they were sent."""
+
+    def __init__(self, database: Database, queues: Queues) -> None:
+        self._database = database
+        self._queues = queues
+
+    def publish_now(self, jobs: Sequence[DueJob]) -> None:
+        """Send jobs right after the COMMIT that made them: one try, and never an error.
+
+        The caller has its success whatever happens here; `publish_at` lets the relay do it again.
+        """
+        try:
+            self.publish(jobs)
+        except Exception as error:  # noqa: BLE001  the order stands: nothing may turn it into a failure
+            logger.warning("publish.postponed", jobs=len(jobs), error=describe(error))
+
+    def publish(self, jobs: Sequence[DueJob]) -> PublishReport:
+        """Send jobs and mark what was sent, with no transaction open while sending.
+
+        A job that SQS refuses as our fault is dead-lettered; one that it did not take stays due.
+        Raises `DatabaseUnavailable` when the marks could not be written: the jobs are sent again then.
+        """
+        report = PublishReport()
+        for queue, due in self._by_target(jobs):
+            failures = _send(queue, due)
+            sent = [job for index, job in enumerate(due) if index not in failures]
+            refused = [(job, failures[index]) for index, job in enumerate(due) if index in failures]
+            self._mark(sent)
+            report.sent += len(sent)
+            for job, failure in refused:
+                self._settle_refusal(job, failure)
+                report.refused += failure.sender_fault
+                report.unavailable += not failure.sender_fault
+        return report
+
+    def _by_target(self, jobs: Sequence[DueJob]) -> Iterator[tuple[Queue, list[DueJob]]]:
+        targets: defaultdict[tuple[str, bool], list[DueJob]] = defaultdict(list)
+        for job in jobs:
+            targets[job.queue, job.dead_letter is not None].append(job)
+        for (_, dead), due in targets.items():
+            pair = self._queues[due[0].queue]
+            yield (pair.dead_letters if dead else pair.source), due
+
+    def _mark(self, sent: list[DueJob]) -> None:
+        if not sent:
+            return
+        with self._database.connection() as conn:
+            outbox.mark_published(conn, sent)
+        for job in sent:
+            logger.info(
+                "job.dead_letter_sent" if job.dead_letter else "job.published",
+                job_id=job.job_id,
+                job_type=job.job_type,
+                order_number=job.order_number,
+                job_request_id=job.request_id,
+            )
+
+    def _settle_refusal(self, job: DueJob, failure: EnqueueFailure) -> None:
+        logger.error("job.publish_refused", job_id=job.job_id, job_type=job.job_type, code=failure.code)
+        if failure.sender_fault:
+            with self._database.connection() as conn:
+                outbox.dead_letter_refused(
+                    conn,
+                    [job],
+                    error_class="PublishRefused",
+                    error_message=f"SQS refused the message ({failure.code})",
+                )
+
+
+def _send(queue: Queue, due: list[DueJob]) -> dict[int, EnqueueFailure]:
+    try:
+        failures = queue.enqueue([_message(job) for job in due])
+    except QueueUnavailable:
+        failures = [EnqueueFailure(index, "Unavailable", sender_fault=False) for index in range(len(due))]
+    return {failure.index: failure for failure in failures}
+
+
+def _message(job: DueJob) -> OutgoingMessage:
+    dead = job.dead_letter
+    envelope = Envelope(job.job_id, job.job_type, job.payload, dead.dead_letter_no if dead else None)
+    attributes = {"request_id": job.request_id, "order_number": job.order_number}
+    if dead:
+        attributes |= {
+            "error_class": dead.error_class,
+            "error_message": dead.error_message,
+            "attempts": str(dead.attempts),
+            "first_failed_at": _iso(dead.first_failed_at),
+            "last_failed_at": _iso(dead.last_failed_at),
+        }
+    return OutgoingMessage(envelope.encode(), {name: legal_text(value) for name, value in attributes.items() if value})
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return moment.isoformat(timespec="seconds") if moment else None
+
+
+def legal_text(text: str) -> str:
+    """Return the text as a message attribute can hold it: SQS refuses characters that XML 1.0 does not know."""
+    return _ILLEGAL.sub(" ", text)

@@ -1,0 +1,39 @@
+"""What people do with jobs: look at them and cancel them."""
+
+from collections.abc import Sequence
+
+from psycopg import Connection
+from psycopg.rows import class_row
+
+from skincare.identifiers import JobId
+from skincare.jobs.models import JobRow
+
+
+def cancel(conn: Connection, job_ids: Sequence[JobId]) -> set[JobId]:
+    """Cancel jobs that are not finished, also one that runs: its settle then hits no row."""
+    cur = conn.execute(
+        """
+        WITH locked AS (
+            SELECT id FROM jobs WHERE id = ANY (%(ids)s::uuid[]) AND state NOT IN ('completed', 'cancelled')
+            ORDER BY id FOR UPDATE
+        )
+        UPDATE jobs j SET state = 'cancelled', publish_at = NULL, retry_at = NULL, finished_at = now(),
+            lease_token = NULL, leased_at = NULL, lease_until = NULL
+        FROM locked WHERE j.id = locked.id RETURNING j.id""",
+        {"ids": list(job_ids)},
+    )
+    return {row[0] for row in cur}
+
+
+def list_jobs(conn: Connection, *, state: str | None = None, limit: int = 1000) -> list[JobRow]:
+    """Return the newest jobs first, all or those of one state."""
+    cur = conn.cursor(row_factory=class_row(JobRow))
+    cur.execute(
+        """
+        SELECT id::text, job_type AS type, queue, state, order_number, attempts, crashes, dead_letter_no, created_at,
+            run_at, publish_at, retry_at, finished_at, error_class, error_message, request_id
+        FROM jobs WHERE %(state)s::text IS NULL OR state = %(state)s
+        ORDER BY created_at DESC, id DESC LIMIT %(limit)s""",
+        {"state": state, "limit": limit},
+    )
+    return cur.fetchall()

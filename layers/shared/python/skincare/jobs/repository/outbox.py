@@ -1,0 +1,146 @@
+"""The outbox: what is to be put on SQS, and what was."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from psycopg import Connection
+from psycopg.rows import dict_row
+from psycopg.types.json import Jsonb
+
+from skincare.identifiers import JobId
+from skincare.jobs.catalog import JobPayload
+from skincare.jobs.models import DueJob, Reason
+from skincare.jobs.queues import QueueName
+from skincare.jobs.repository import LONGEST_REASON
+
+
+def insert(
+    conn: Connection,
+    job_id: JobId,
+    payload: JobPayload,
+    *,
+    run_at: datetime | None = None,
+    order_number: str | None = None,
+    request_id: str | None = None,
+) -> DueJob:
+    """Enqueue a job: call it in the transaction that writes the business rows.
+
+    The process's own publish has 30 s before the relay takes over; a job for later waits for its `run_at`.
+    """
+    row = conn.execute(
+        """
+        INSERT INTO jobs (id, job_type, queue, payload, order_number, request_id, run_at, publish_at, budget_from)
+        VALUES (
+            %(id)s, %(job_type)s, %(queue)s, %(payload)s, %(order_number)s, %(request_id)s, %(run_at)s,
+            coalesce(%(run_at)s, now() + interval '30 seconds'), coalesce(%(run_at)s, now())
+        ) RETURNING publish_at""",
+        {
+            "id": job_id,
+            "job_type": payload.job_type,
+            "queue": payload.queue,
+            "payload": Jsonb(payload.model_dump(mode="json")),
+            "order_number": order_number,
+            "request_id": request_id,
+            "run_at": run_at,
+        },
+    ).fetchone()
+    assert row is not None  # noqa: S101  INSERT … RETURNING without a condition answers a row
+    return DueJob(
+        job_id=job_id,
+        job_type=payload.job_type,
+        queue=payload.queue,
+        payload=payload.model_dump(mode="json"),
+        publish_at=row[0],
+        request_id=request_id,
+        order_number=order_number,
+    )
+
+
+def take_due(conn: Connection, *, limit: int) -> list[DueJob]:
+    """Take up to `limit` jobs whose `publish_at` has come; another taker gets them again in 60 s unless marked."""
+    cur = conn.cursor(row_factory=dict_row)
+    cur.execute(
+        """
+        UPDATE jobs SET publish_at = now() + interval '60 seconds'
+        WHERE id IN (
+            SELECT id FROM jobs WHERE publish_at <= now()
+            ORDER BY publish_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+        )
+        RETURNING id, job_type, queue, payload, publish_at, request_id, order_number,
+            state IN ('dead_letter', 'investigated') AS dead,
+            dead_letter_no, error_class, error_message, attempts, first_failed_at, last_failed_at""",
+        {"limit": limit},
+    )
+    return [_due_job(row) for row in cur]
+
+
+def _due_job(row: dict[str, Any]) -> DueJob:
+    reason = Reason(
+        dead_letter_no=row["dead_letter_no"],
+        error_class=row["error_class"] or "Unknown",
+        error_message=row["error_message"] or "",
+        attempts=row["attempts"],
+        first_failed_at=row["first_failed_at"],
+        last_failed_at=row["last_failed_at"],
+    )
+    return DueJob(
+        job_id=row["id"],
+        job_type=row["job_type"],
+        queue=QueueName(row["queue"]),
+        payload=row["payload"],
+        publish_at=row["publish_at"],
+        request_id=row["request_id"],
+        order_number=row["order_number"],
+        dead_letter=reason if row["dead"] else None,
+    )
+
+
+def mark_published(conn: Connection, jobs: Sequence[DueJob]) -> int:
+    """Record that jobs were sent; return how many marks still fitted.
+
+    A job that moved on since its insert or take has another `publish_at` and is left alone: a late
+    mark must not postpone what somebody else decided.
+    """
+    return conn.execute(
+        """
+        WITH sent AS (
+            SELECT * FROM unnest(%(ids)s::uuid[], %(publish_ats)s::timestamptz[]) AS s (id, publish_at)
+        ), locked AS (
+            SELECT j.id FROM jobs j JOIN sent s ON s.id = j.id AND s.publish_at = j.publish_at
+            ORDER BY j.id FOR UPDATE OF j
+        )
+        UPDATE jobs j SET
+            state = CASE j.state WHEN 'pending' THEN 'queued' ELSE j.state END,
+            sends = j.sends + 1,
+            publish_at = now() + CASE
+                WHEN j.state IN ('dead_letter', 'investigated') THEN interval '13 days'
+                ELSE rescue_delay(j.sends)
+            END
+        FROM locked WHERE j.id = locked.id""",
+        _sent(jobs),
+    ).rowcount
+
+
+def dead_letter_refused(conn: Connection, jobs: Sequence[DueJob], *, error_class: str, error_message: str) -> int:
+    """Dead-letter live jobs whose message SQS refused as ours to mend; return how many."""
+    return conn.execute(
+        """
+        WITH sent AS (
+            SELECT * FROM unnest(%(ids)s::uuid[], %(publish_ats)s::timestamptz[]) AS s (id, publish_at)
+        ), locked AS (
+            SELECT j.id FROM jobs j JOIN sent s ON s.id = j.id AND s.publish_at = j.publish_at
+            WHERE j.state IN ('pending', 'queued', 'retry_waiting')
+            ORDER BY j.id FOR UPDATE OF j
+        )
+        UPDATE jobs j SET
+            state = 'dead_letter', publish_at = now(), dead_letter_no = j.dead_letter_no + 1, retry_at = NULL,
+            first_failed_at = coalesce(j.first_failed_at, now()), last_failed_at = now(),
+            error_class = %(error_class)s, error_message = %(error_message)s
+        FROM locked WHERE j.id = locked.id""",
+        {**_sent(jobs), "error_class": error_class, "error_message": error_message[:LONGEST_REASON]},
+    ).rowcount
+
+
+def _sent(jobs: Sequence[DueJob]) -> dict[str, Any]:
+    return {"ids": [job.job_id for job in jobs], "publish_ats": [job.publish_at for job in jobs]}
