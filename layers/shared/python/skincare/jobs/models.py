@@ -60,11 +60,13 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Claim:
-    """One job's answer to a claim. The fields after `wait` are set where the verdict is RUN."""
+    """One job's answer to a claim. The fields after `crashes` are set where the verdict is RUN."""
 
     job_id: JobId
     verdict: Verdict
     wait: timedelta = timedelta(0)
+    crashes: int = 0
+    """Crashes that earlier claims found."""
     job_type: str = ""
     payload: dict[str, Any] = field(default_factory=dict, repr=False)
     attempts: int = 0

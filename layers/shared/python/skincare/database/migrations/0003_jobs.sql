@@ -64,7 +64,7 @@ RETURN least(interval '1 hour' * power(2, least(sends, 5)), interval '24 hours')
 CREATE FUNCTION jobs_refuse_illegal_move() RETURNS trigger
 LANGUAGE plpgsql AS $$
 BEGIN
-    IF NOT CASE OLD.state
+    IF NOT (CASE OLD.state
         WHEN 'pending' THEN NEW.state IN ('queued', 'processing', 'dead_letter', 'cancelled')
         WHEN 'queued' THEN NEW.state IN ('processing', 'dead_letter', 'cancelled')
         WHEN 'retry_waiting' THEN NEW.state IN ('processing', 'dead_letter', 'cancelled')
@@ -72,7 +72,7 @@ BEGIN
         WHEN 'dead_letter' THEN NEW.state IN ('investigated', 'processing', 'cancelled')
         WHEN 'investigated' THEN NEW.state IN ('pending', 'processing', 'cancelled')
         ELSE false
-    END THEN
+    END) THEN
         RAISE EXCEPTION 'job % cannot move from % to %', OLD.id, OLD.state, NEW.state
             USING ERRCODE = 'check_violation', CONSTRAINT = 'jobs_legal_moves';
     END IF;

@@ -36,7 +36,7 @@ def claim(
         ), locked AS (
             SELECT j.* FROM jobs j WHERE j.id = ANY (%(ids)s::uuid[]) ORDER BY j.id FOR UPDATE
         ), judged AS (
-            SELECT l.id, l.lease_until, l.leased_at, l.retry_at, l.run_at,
+            SELECT l.id, l.lease_until, l.leased_at, l.retry_at, l.run_at, l.crashes,
                 l.state IN ('dead_letter', 'investigated') AS dead,
                 (l.state = 'processing')::integer AS crashed,
                 CASE
@@ -73,7 +73,7 @@ def claim(
             SELECT d.id, d.leased_at, d.lease_until, 'crashed', 'WorkerCrashed', 'the lease ran out'
             FROM judged d WHERE d.crashed = 1 AND d.verdict IN ('run', 'dead')
         )
-        SELECT w.id, coalesce(d.verdict, 'missing') AS verdict,
+        SELECT w.id, coalesce(d.verdict, 'missing') AS verdict, d.crashes,
             greatest(0, extract(epoch FROM CASE d.verdict
                 WHEN 'busy' THEN d.lease_until
                 WHEN 'early' THEN coalesce(d.retry_at, d.run_at)
@@ -97,7 +97,7 @@ def claim(
 def _claim(row: dict[str, Any]) -> Claim:
     verdict = Verdict(row["verdict"])
     if verdict is not Verdict.RUN:
-        return Claim(row["id"], verdict, timedelta(seconds=row["wait_s"] or 0))
+        return Claim(row["id"], verdict, timedelta(seconds=row["wait_s"] or 0), crashes=row["crashes"] or 0)
     return Claim(
         row["id"],
         verdict,

@@ -1,0 +1,207 @@
+"""The HTTP API: routes, limits, and what each error means to a client."""
+
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
+from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from api import errors, problems
+from api.body import check_size, read_json
+from api.event import HttpEvent, read_event, request_id_of
+from api.identity import customer_of
+from api.problems import ProblemType, problem
+from api.route import Request, Route
+from api.routes import cart, health, orders, products
+from api.validation import read_path, read_query, validated
+from skincare.app import App
+from skincare.carts.errors import CartFull
+from skincare.catalog.errors import ProductUnknown
+from skincare.database.connection import LockUnavailable
+from skincare.errors import InvalidInput, TransientError
+from skincare.observability import describe, logger, start_invocation, trace
+from skincare.orders import errors as order_errors
+
+ROUTES: tuple[Route[Any, Any], ...] = (*health.ROUTES, *products.ROUTES, *cart.ROUTES, *orders.ROUTES)
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What an error is to a client; `members` are added to the problem, `headers` to the answer."""
+
+    problem: ProblemType
+    members: Callable[[Any], Mapping[str, Any]] = lambda _: {}
+    headers: Callable[[Any], Mapping[str, str]] = lambda _: {}
+
+
+def _own_words(error: Exception) -> dict[str, str]:
+    return {"detail": f"{str(error)[:1].upper()}{str(error)[1:]}."}
+
+
+def _retry_after(error: TransientError) -> dict[str, str]:
+    wait = error.retry_after.total_seconds() if error.retry_after else 1
+    return {"retry-after": str(max(1, round(wait)))}
+
+
+def _at_idempotency_key(error: Exception) -> dict[str, Any]:
+    return {"errors": (errors.FieldError("/headers/idempotency-key", str(error)),)}
+
+
+# The class that is nearest in an error's ancestry decides.
+MEANINGS: dict[type[Exception], Meaning] = {
+    errors.RequestMalformed: Meaning(problems.REQUEST_MALFORMED, _own_words),
+    errors.IdempotencyKeyMissing: Meaning(problems.IDEMPOTENCY_KEY_MISSING, _at_idempotency_key),
+    errors.IdempotencyKeyInvalid: Meaning(problems.IDEMPOTENCY_KEY_INVALID, _at_idempotency_key),
+    errors.Unauthenticated: Meaning(problems.UNAUTHENTICATED, headers=lambda _: {"www-authenticate": "Bearer"}),
+    errors.RouteUnknown: Meaning(problems.ROUTE_UNKNOWN),
+    ProductUnknown: Meaning(problems.PRODUCT_UNKNOWN),
+    order_errors.OrderUnknown: Meaning(problems.ORDER_UNKNOWN),
+    errors.MethodNotAllowed: Meaning(
+        problems.METHOD_NOT_ALLOWED, headers=lambda error: {"allow": ", ".join(error.allowed)}
+    ),
+    order_errors.CartEmpty: Meaning(problems.CART_EMPTY),
+    CartFull: Meaning(problems.CART_FULL),
+    order_errors.CartAlreadyOrdered: Meaning(
+        problems.CART_ALREADY_ORDERED,
+        lambda error: {"order_number": error.order_number, "link": f"/v1/orders/{error.order_number}"},
+    ),
+    order_errors.OutOfStock: Meaning(problems.OUT_OF_STOCK, lambda error: {"items": error.items}),
+    order_errors.PriceChanged: Meaning(problems.PRICE_CHANGED, lambda error: {"total_rupiah": error.total_rupiah}),
+    order_errors.OrderNotCancellable: Meaning(
+        problems.ORDER_NOT_CANCELLABLE, lambda error: {"order_status": error.status}
+    ),
+    order_errors.CheckoutOvertaken: Meaning(problems.CONCURRENT_REQUEST, headers=_retry_after),
+    LockUnavailable: Meaning(problems.CONCURRENT_REQUEST, headers=_retry_after),
+    errors.BodyTooLarge: Meaning(problems.BODY_TOO_LARGE),
+    errors.MediaTypeUnsupported: Meaning(problems.MEDIA_TYPE_UNSUPPORTED),
+    errors.RequestInvalid: Meaning(problems.VALIDATION_FAILED, lambda error: {"errors": error.errors}),
+    InvalidInput: Meaning(
+        problems.VALIDATION_FAILED, lambda error: {"errors": (errors.FieldError(error.field, error.message),)}
+    ),
+    order_errors.IdempotencyKeyReused: Meaning(problems.IDEMPOTENCY_KEY_REUSED),
+    TransientError: Meaning(problems.UNAVAILABLE, headers=_retry_after),
+    Exception: Meaning(problems.INTERNAL_ERROR),
+}
+
+
+@dataclass
+class _Exchange:
+    """One request on its way through the resolver."""
+
+    app: App
+    event: HttpEvent
+    request_id: str
+    route: Route[Any, Any] | None = None
+
+
+_resolvers = threading.local()
+
+
+def handle(event: object, context: LambdaContext, app: App) -> dict[str, Any]:
+    """Answer one event of the HTTP API. Nothing that the event holds makes it raise."""
+    started = time.perf_counter()
+    request_id = request_id_of(event)
+    start_invocation(request_id=request_id, aws_request_id=getattr(context, "aws_request_id", None))
+    method = route = None
+    try:
+        exchange = _Exchange(app, read_event(event), request_id)
+    except errors.RequestMalformed as error:
+        refusal = _refuse(error, request_id)
+        answer: dict[str, Any] = {
+            "statusCode": refusal.status_code,
+            "headers": refusal.headers,
+            "body": refusal.body,
+            "isBase64Encoded": False,
+        }
+    else:
+        answer = _resolve(exchange, context)
+        method, route = exchange.event.method, exchange.route.path if exchange.route else None
+    answer["headers"]["x-request-id"] = request_id
+    duration_ms = round((time.perf_counter() - started) * 1000, 1)
+    logger.info("http.request", method=method, route=route, status=answer["statusCode"], duration_ms=duration_ms)
+    return answer
+
+
+def _resolve(exchange: _Exchange, context: LambdaContext) -> dict[str, Any]:
+    # The resolver keeps the request it works on, partly on its class: one for each thread, with an event
+    # of its own. It is given no more of the event than it needs to find the route.
+    if not hasattr(_resolvers, "resolver"):
+        _resolvers.resolver = _make_resolver()
+    resolver: APIGatewayHttpResolver = _resolvers.resolver
+    http = {"method": exchange.event.method, "path": exchange.event.path}
+    event = {"rawPath": exchange.event.path, "headers": {}, "requestContext": {"http": http, "stage": "$default"}}
+    resolver.current_event = APIGatewayProxyEventV2(event)
+    resolver.context["exchange"] = exchange
+    return resolver.resolve(event, context)
+
+
+def _make_resolver() -> APIGatewayHttpResolver:
+    resolver = APIGatewayHttpResolver(debug=False)
+
+    def refuse(error: Exception) -> Response[str]:
+        return _refuse(error, resolver.context["exchange"].request_id)
+
+    def not_found(_: Exception) -> Response[str]:
+        raise _unmatched(resolver.context["exchange"].event.path)
+
+    resolver.exception_handler(Exception)(refuse)
+    resolver.not_found(not_found)
+    for route in ROUTES:
+        rule = route.path.replace("{", "<").replace("}", ">")
+        resolver.route(rule, method=route.method)(_adapter(route, resolver))
+    return resolver
+
+
+def _adapter(route: Route[Any, Any], resolver: APIGatewayHttpResolver) -> Callable[..., Response[str]]:
+    def call(**path: str) -> Response[str]:
+        exchange: _Exchange = resolver.context["exchange"]
+        exchange.route = route
+        return _call(route, exchange, path)
+
+    return call
+
+
+def _call(route: Route[Any, Any], exchange: _Exchange, path: Mapping[str, str]) -> Response[str]:
+    event = exchange.event
+    if not route.public:
+        customer_of(event.claims)
+    check_size(event)
+    request = Request(
+        path=read_path(path),
+        query=None if route.query is None else read_query(route.query, event.query_string),
+        body=None if route.body is None else validated(route.body, read_json(event)),
+        headers=event.headers,
+        claims=event.claims,
+        request_id=exchange.request_id,
+    )
+    result = route.handle(request, exchange.app)
+    return Response(
+        status_code=route.status,
+        content_type="application/json",
+        body=route.answer.model_validate(result).model_dump_json(),
+        headers={} if route.headers is None else dict(route.headers(result)),
+    )
+
+
+def _unmatched(path: str) -> errors.RouteUnknown | errors.MethodNotAllowed:
+    allowed = [route.method for route in ROUTES if re.fullmatch(re.sub(r"{\w+}", "[^/]+", route.path), path)]
+    return errors.MethodNotAllowed(tuple(sorted(allowed))) if allowed else errors.RouteUnknown()
+
+
+def _refuse(error: Exception, request_id: str) -> Response[str]:
+    meaning = next(MEANINGS[ancestor] for ancestor in type(error).__mro__ if ancestor in MEANINGS)
+    if meaning.problem is problems.INTERNAL_ERROR:
+        logger.error("http.error", error=describe(error), frames=trace(error))
+    elif meaning.problem is problems.UNAVAILABLE:
+        logger.warning("http.unavailable", error=describe(error))
+    return Response(
+        status_code=meaning.problem.status,
+        content_type=problems.CONTENT_TYPE,
+        body=problem(meaning.problem, request_id, **meaning.members(error)).model_dump_json(exclude_none=True),
+        headers=dict(meaning.headers(error)),
+    )

@@ -1,0 +1,97 @@
+"""The JSON body of a request: limits first, then parsing."""
+
+import base64
+import binascii
+import json
+import math
+import re
+from typing import Any, NoReturn
+
+from api.errors import BodyTooLarge, MediaTypeUnsupported, RequestMalformed
+from api.event import HttpEvent
+
+MAX_BODY_BYTES = 64 * 1024
+MAX_NESTING = 32
+
+_MAX_BASE64_CHARACTERS = (MAX_BODY_BYTES + 2) // 3 * 4
+_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
+_JSON = re.compile(r'application/json *(?:; *charset="?utf-8"? *)?', re.IGNORECASE)
+
+
+def check_size(event: HttpEvent) -> None:
+    """Raise `BodyTooLarge` for a body that we do not even want to decode."""
+    limit = _MAX_BASE64_CHARACTERS if event.is_base64 else MAX_BODY_BYTES
+    if event.body is not None and len(event.body) > limit:
+        raise BodyTooLarge(MAX_BODY_BYTES)
+
+
+def read_json(event: HttpEvent) -> Any:
+    """Return the parsed body.
+
+    Raises `RequestMalformed` for a body that is absent, not UTF-8, not JSON (NaN, infinities and repeated
+    members are not), or nested too deeply; `BodyTooLarge`; `MediaTypeUnsupported`.
+    """
+    check_size(event)
+    content = _content(event)
+    if not content.strip():
+        raise RequestMalformed("the body is missing")
+    if not _JSON.fullmatch(event.headers.get("content-type", "").strip()):
+        raise MediaTypeUnsupported
+    if len(content) > MAX_BODY_BYTES:
+        raise BodyTooLarge(MAX_BODY_BYTES)
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        raise RequestMalformed("the body is not UTF-8") from None
+    if nesting(text) > MAX_NESTING:
+        raise RequestMalformed(f"the body is nested more than {MAX_NESTING} levels deep")
+    try:
+        return json.loads(
+            text, parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_without_repetition
+        )
+    except ValueError:
+        raise RequestMalformed("the body is not JSON") from None
+
+
+def nesting(text: str) -> int:
+    """Return how deep the brackets of a JSON text go, without parsing it."""
+    if text.count("[") + text.count("{") <= MAX_NESTING:
+        return 0
+    depth = deepest = 0
+    for match in _BRACKETS.finditer(text):
+        if match[0] in {"[", "{"}:
+            depth += 1
+            deepest = max(deepest, depth)
+        elif match[0] in {"]", "}"}:
+            depth -= 1
+    return deepest
+
+
+def _content(event: HttpEvent) -> bytes:
+    if event.body is None:
+        return b""
+    try:
+        if event.is_base64:
+            return base64.b64decode(event.body, validate=True)
+        return event.body.encode()
+    except (binascii.Error, ValueError):
+        raise RequestMalformed("the body cannot be decoded") from None
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(digits)
+    return number
+
+
+def _without_repetition(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    # Two readers of one body could see two values: nobody means that.
+    unique = dict(members)
+    if len(unique) != len(members):
+        raise ValueError("repeated member")
+    return unique

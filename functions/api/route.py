@@ -1,0 +1,63 @@
+"""A route: one declarative place for what a path takes and answers."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from pydantic import BaseModel
+
+from api import problems
+from api.identity import Customer, customer_of
+from api.problems import ProblemType
+from skincare.app import App
+
+
+@dataclass(frozen=True)
+class Request[Body, Query]:
+    """A request whose parts have been checked. `path` holds the values of the path's parameters."""
+
+    path: Mapping[str, str] = field(repr=False)
+    query: Query = field(repr=False)
+    body: Body = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False)
+    claims: Mapping[str, Any] = field(repr=False)
+    request_id: str
+
+    @property
+    def customer(self) -> Customer:
+        """The caller; raises `Unauthenticated` where the token names nobody."""
+        return customer_of(self.claims)
+
+
+@dataclass(frozen=True)
+class Route[Body, Query]:
+    """What one method on one path does.
+
+    `handle` returns something whose attributes `answer` reads; `headers` makes response headers from it.
+    A model in `body` or `query` checks that part before `handle` runs. `problems` are the route's own;
+    `all_problems` has the ones that come with its shape too.
+    """
+
+    method: str
+    path: str
+    """A template such as /v1/orders/{order_number}."""
+    handle: Callable[[Request[Body, Query], App], object]
+    answer: type[BaseModel]
+    status: int = 200
+    body: type[Body] | None = None
+    query: type[Query] | None = None
+    headers: Callable[[Any], Mapping[str, str]] | None = None
+    public: bool = False
+    problems: tuple[ProblemType, ...] = ()
+
+    @cached_property
+    def all_problems(self) -> frozenset[ProblemType]:
+        shared = {problems.BODY_TOO_LARGE, problems.INTERNAL_ERROR, problems.UNAVAILABLE}
+        if not self.public:
+            shared.add(problems.UNAUTHENTICATED)
+        if self.body is not None:
+            shared |= {problems.REQUEST_MALFORMED, problems.MEDIA_TYPE_UNSUPPORTED, problems.VALIDATION_FAILED}
+        if self.query is not None or "{" in self.path:
+            shared.add(problems.VALIDATION_FAILED)
+        return frozenset(shared | set(self.problems))

@@ -1,0 +1,87 @@
+"""The caller's orders."""
+
+from api import problems
+from api.headers import idempotency_key, preferred_locale
+from api.route import Request, Route
+from api.schemas import OrderAnswer, OrderPage, OrderRequest, PageQuery
+from skincare.app import App
+from skincare.identifiers import OrderNumber
+from skincare.observability import logger
+from skincare.orders import service
+from skincare.orders.models import Order, PlaceOrder
+from skincare.pages import Page
+
+
+def place_order(request: Request[OrderRequest, None], app: App) -> Order:
+    customer, wishes = request.customer, request.body
+    order = service.place_order(
+        PlaceOrder(
+            user_id=customer.user_id,
+            idempotency_key=idempotency_key(request.headers),
+            email=customer.email,
+            locale=preferred_locale(customer.claims.get("locale"), request.headers.get("accept-language", "")),
+            request_id=request.request_id,
+            expected_total_rupiah=wishes.expected_total_rupiah,
+            recipient_name=wishes.recipient_name,
+            shipping_address=wishes.shipping_address,
+            note=wishes.note,
+        ),
+        database=app.database,
+        publisher=app.publisher,
+    )
+    logger.append_keys(order_number=order.order_number)
+    return order
+
+
+def list_orders(request: Request[None, PageQuery], app: App) -> Page[Order]:
+    query = request.query
+    return service.list_orders(request.customer.user_id, limit=query.limit, cursor=query.cursor, database=app.database)
+
+
+def show_order(request: Request[None, None], app: App) -> Order:
+    order = service.get_order(
+        request.customer.user_id, OrderNumber(request.path["order_number"]), database=app.database
+    )
+    logger.append_keys(order_number=order.order_number)
+    return order
+
+
+def cancel_order(request: Request[None, None], app: App) -> Order:
+    order = service.cancel_order(
+        request.customer.user_id, OrderNumber(request.path["order_number"]), database=app.database
+    )
+    logger.append_keys(order_number=order.order_number)
+    return order
+
+
+ROUTES = (
+    Route[OrderRequest, None](
+        "POST",
+        "/v1/orders",
+        place_order,
+        OrderAnswer,
+        status=201,
+        body=OrderRequest,
+        headers=lambda order: {"location": f"/v1/orders/{order.order_number}"},
+        problems=(
+            problems.IDEMPOTENCY_KEY_MISSING,
+            problems.IDEMPOTENCY_KEY_INVALID,
+            problems.IDEMPOTENCY_KEY_REUSED,
+            problems.CONCURRENT_REQUEST,
+            problems.CART_EMPTY,
+            problems.CART_FULL,
+            problems.CART_ALREADY_ORDERED,
+            problems.OUT_OF_STOCK,
+            problems.PRICE_CHANGED,
+        ),
+    ),
+    Route[None, PageQuery]("GET", "/v1/orders", list_orders, OrderPage, query=PageQuery),
+    Route[None, None]("GET", "/v1/orders/{order_number}", show_order, OrderAnswer, problems=(problems.ORDER_UNKNOWN,)),
+    Route[None, None](
+        "POST",
+        "/v1/orders/{order_number}/cancel",
+        cancel_order,
+        OrderAnswer,
+        problems=(problems.ORDER_UNKNOWN, problems.ORDER_NOT_CANCELLABLE, problems.CONCURRENT_REQUEST),
+    ),
+)

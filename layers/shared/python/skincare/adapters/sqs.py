@@ -1,0 +1,254 @@
+"""Queues on Amazon SQS.
+
+boto3 is imported at the first call, so that a process that sends nothing does not pay for it. A call is
+tried once: the outbox and the visibility timeout repeat what failed, with more patience than a client has.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Concatenate
+
+from skincare.adapters.aws import AwsSession, Timeouts
+from skincare.adapters.message_limits import MAX_ENTRIES, Entry, chunks, refusal_of
+from skincare.jobs.ports import EnqueueFailure, OutgoingMessage, QueueUnavailable, ReceivedMessage
+from skincare.observability import logger
+
+if TYPE_CHECKING:
+    from types_boto3_sqs import SQSClient
+    from types_boto3_sqs.type_defs import SendMessageBatchRequestEntryTypeDef
+
+WHILE_A_CUSTOMER_WAITS = Timeouts(connect=timedelta(seconds=0.3), read=timedelta(seconds=0.7))
+"""For the one try right after a COMMIT: the relay owns the guarantee, so an answer is not delayed for it."""
+
+IN_THE_BACKGROUND = Timeouts(connect=timedelta(seconds=1), read=timedelta(seconds=5))
+
+_LONGEST_WAIT = timedelta(seconds=20)
+_LONGEST_VISIBILITY = timedelta(hours=12)
+_THROTTLED = {"OverLimit", "RequestThrottled", "KmsThrottled", "Throttling", "ThrottlingException"}
+
+
+class SqsQueue:
+    """One SQS queue, by its URL. Safe to use from many threads."""
+
+    def __init__(self, url: str, *, aws: AwsSession, timeouts: Timeouts = IN_THE_BACKGROUND) -> None:
+        self._url = url
+        self._aws = aws
+        self._timeouts = timeouts
+
+    def enqueue(self, messages: Sequence[OutgoingMessage]) -> list[EnqueueFailure]:
+        """Send in calls of up to ten entries and 1 MiB; what SQS could only refuse is not sent.
+
+        When the service is down or throttles, the calls that are left are not tried; their entries
+        are reported as unavailable like those of the call that failed.
+        """
+        failures: list[EnqueueFailure] = []
+        sendable: list[Entry] = []
+        for index, message in enumerate(messages):
+            if code := refusal_of(message):
+                failures.append(EnqueueFailure(index, code, sender_fault=True))
+            else:
+                sendable.append((index, message))
+        down = False
+        for chunk in chunks(sendable):
+            if down:
+                failures += [_unavailable(index) for index, _ in chunk]
+                continue
+            try:
+                failures += self._send(chunk)
+            except _CallFailed as failed:
+                down = failed.service_down
+                code = "Unavailable" if down else failed.code
+                failures += [EnqueueFailure(index, code, sender_fault=False) for index, _ in chunk]
+        return sorted(failures, key=lambda failure: failure.index)
+
+    def receive(self, *, limit: int, wait: timedelta, visibility: timedelta | None = None) -> list[ReceivedMessage]:
+        """Take messages with all their attributes.
+
+        Raises `QueueUnavailable`, and `ValueError` also for a `wait` that this queue's read timeout would cut short.
+        """
+        if not 1 <= limit <= MAX_ENTRIES:
+            raise ValueError(f"limit {limit} is not within 1 and {MAX_ENTRIES}")
+        if not timedelta(0) <= wait <= _LONGEST_WAIT or wait >= self._timeouts.read:
+            raise ValueError(f"wait {wait} is not within 0 s, 20 s and the read timeout {self._timeouts.read}")
+        options: dict[str, Any] = {} if visibility is None else {"VisibilityTimeout": _visibility_seconds(visibility)}
+        try:
+            answer = self._call(
+                "receive",
+                lambda sqs: sqs.receive_message(
+                    QueueUrl=self._url,
+                    MaxNumberOfMessages=limit,
+                    WaitTimeSeconds=int(wait.total_seconds()),
+                    MessageSystemAttributeNames=["All"],
+                    MessageAttributeNames=["All"],
+                    **options,
+                ),
+            )
+        except _CallFailed as failed:
+            raise QueueUnavailable(f"queue unavailable: receive failed ({failed.code})") from None
+        return [_received(message) for message in answer.get("Messages", [])]
+
+    def ack(self, messages: Sequence[ReceivedMessage]) -> list[ReceivedMessage]:
+        """Delete in calls of ten; return those that were refused or whose call failed."""
+        return self._change(
+            "ack",
+            {message.receipt_handle: {} for message in messages},
+            messages,
+            lambda sqs, entries: sqs.delete_message_batch(QueueUrl=self._url, Entries=entries),
+        )
+
+    def nack(self, delays: Sequence[tuple[ReceivedMessage, timedelta]]) -> list[ReceivedMessage]:
+        """Change visibilities in calls of ten; return those that were refused or whose call failed."""
+        return self._change(
+            "nack",
+            {message.receipt_handle: {"VisibilityTimeout": _delay_seconds(delay)} for message, delay in delays},
+            [message for message, _ in delays],
+            lambda sqs, entries: sqs.change_message_visibility_batch(QueueUrl=self._url, Entries=entries),
+        )
+
+    def _send(self, chunk: Sequence[Entry]) -> list[EnqueueFailure]:
+        entries: list[SendMessageBatchRequestEntryTypeDef] = [
+            {
+                "Id": str(index),
+                "MessageBody": message.body,
+                "MessageAttributes": {
+                    name: {"DataType": "String", "StringValue": value} for name, value in message.attributes.items()
+                },
+            }
+            for index, message in chunk
+        ]
+        answer = self._call("enqueue", lambda sqs: sqs.send_message_batch(QueueUrl=self._url, Entries=entries))
+        refused = {entry.get("Id"): entry for entry in answer.get("Failed", [])}
+        sent = {entry.get("Id") for entry in answer.get("Successful", [])}
+        failures = []
+        for index, _ in chunk:
+            if entry := refused.get(str(index)):
+                code, fault = entry.get("Code", "Unknown"), entry.get("SenderFault", False)
+                failures.append(EnqueueFailure(index, code, sender_fault=fault))
+            elif str(index) not in sent:
+                failures.append(_unavailable(index))
+        return failures
+
+    def _change(
+        self,
+        operation: str,
+        changes: Mapping[str, dict[str, Any]],
+        messages: Sequence[ReceivedMessage],
+        call: Callable[["SQSClient", list[Any]], Any],
+    ) -> list[ReceivedMessage]:
+        """Apply changes by receipt handle; return the messages whose handle was not among the successful ones."""
+        handles = list(changes)
+        done: set[str] = set()
+        for start in range(0, len(handles), MAX_ENTRIES):
+            chunk = dict(enumerate(handles[start : start + MAX_ENTRIES]))
+            entries = [{"Id": str(n), "ReceiptHandle": handle, **changes[handle]} for n, handle in chunk.items()]
+            try:
+                answer = self._call(operation, call, entries)
+            except _CallFailed as failed:
+                if failed.service_down:
+                    break
+                continue
+            successful = {entry.get("Id") for entry in answer.get("Successful", [])}
+            done |= {handle for n, handle in chunk.items() if str(n) in successful}
+            if refused := answer.get("Failed"):
+                codes = sorted({entry.get("Code", "Unknown") for entry in refused})
+                logger.warning("queue.entries_refused", operation=operation, queue=self._name, codes=codes)
+        return [message for message in messages if message.receipt_handle not in done]
+
+    def _call[T, **P](
+        self,
+        operation: str,
+        call: Callable[Concatenate["SQSClient", P], T],
+        *args: P.args,
+        **options: P.kwargs,
+    ) -> T:
+        # Loaded here for the cold start; both are parts of boto3.
+        from botocore.exceptions import BotoCoreError, ClientError
+        from botocore.parsers import ResponseParserError
+
+        try:
+            return call(self._aws.client("sqs", self._timeouts), *args, **options)
+        except ClientError as error:
+            failed = _CallFailed.by_service(error.response)
+        except (BotoCoreError, ResponseParserError) as error:
+            failed = _CallFailed(type(error).__name__, service_down=True)
+        logger.warning("queue.call_failed", operation=operation, queue=self._name, code=failed.code)
+        raise failed
+
+    @property
+    def _name(self) -> str:
+        return self._url.rpartition("/")[2]
+
+
+class _CallFailed(Exception):
+    """A call that failed as a whole. `service_down`: the next one would most likely fail too."""
+
+    def __init__(self, code: str, *, service_down: bool) -> None:
+        super().__init__(code)
+        self.code = code
+        self.service_down = service_down
+
+    @staticmethod
+    def by_service(response: Mapping[str, Any]) -> "_CallFailed":
+        code = str(response.get("Error", {}).get("Code", "Unknown"))
+        status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
+        return _CallFailed(code, service_down=status >= 500 or status == 429 or code in _THROTTLED)
+
+
+def message_from_record(record: Mapping[str, Any]) -> ReceivedMessage:
+    """Read a record of the event that Lambda makes of SQS messages; nothing in it is taken for granted.
+
+    A missing `messageId`, `receiptHandle` or `body` becomes an empty string. Source: "Using Lambda with
+    Amazon SQS", example event.
+    """
+    return ReceivedMessage(
+        message_id=_text(record.get("messageId")),
+        receipt_handle=_text(record.get("receiptHandle")),
+        body=_text(record.get("body")),
+        receive_count=_receive_count(record.get("attributes")),
+        attributes=_strings(record.get("messageAttributes"), "stringValue"),
+    )
+
+
+def _received(message: Mapping[str, Any]) -> ReceivedMessage:
+    return ReceivedMessage(
+        message_id=message["MessageId"],
+        receipt_handle=message["ReceiptHandle"],
+        body=message["Body"],
+        receive_count=_receive_count(message.get("Attributes")),
+        attributes=_strings(message.get("MessageAttributes"), "StringValue"),
+    )
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _receive_count(attributes: object) -> int:
+    value = attributes.get("ApproximateReceiveCount") if isinstance(attributes, Mapping) else None
+    try:
+        return max(int(value), 1) if isinstance(value, str | int) else 1
+    except ValueError:
+        return 1
+
+
+def _strings(attributes: object, member: str) -> dict[str, str]:
+    if not isinstance(attributes, Mapping):
+        return {}
+    values = {name: value.get(member) for name, value in attributes.items() if isinstance(value, Mapping)}
+    return {name: value for name, value in values.items() if isinstance(value, str)}
+
+
+def _unavailable(index: int) -> EnqueueFailure:
+    return EnqueueFailure(index, "Unavailable", sender_fault=False)
+
+
+def _visibility_seconds(visibility: timedelta) -> int:
+    if not timedelta(0) <= visibility <= _LONGEST_VISIBILITY:
+        raise ValueError(f"visibility {visibility} is not within 0 s and 12 h")
+    return math.ceil(visibility.total_seconds())
+
+
+def _delay_seconds(delay: timedelta) -> int:
+    """Whole seconds, so that nobody is too early, within what one call may ask for."""
+    return math.ceil(min(max(delay, timedelta(0)), _LONGEST_VISIBILITY).total_seconds())

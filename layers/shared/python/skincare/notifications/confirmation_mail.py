@@ -1,0 +1,54 @@
+"""The mail that tells a customer that the order was placed."""
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from skincare.money import rupiah
+from skincare.notifications.models import OrderToConfirm
+from skincare.notifications.ports import Email
+from skincare.notifications.text import isolated, lines, one_line
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_TEMPLATES = Path(__file__).parent / "templates"
+
+
+def confirmation_mail(order: OrderToConfirm, *, shop_url: str) -> Email:
+    """Write the mail in the customer's language. `shop_url` is the shop's address without a path."""
+    words = {
+        "order": order,
+        "recipient_name": one_line(order.recipient_name or ""),
+        "order_url": f"{shop_url.rstrip('/')}/orders/{quote(order.order_number)}",
+    }
+    return Email(
+        to=order.email,
+        to_name=order.recipient_name,
+        subject=_render(f"order_confirmation.{order.locale}.subject.txt", words).strip(),
+        text=_render(f"order_confirmation.{order.locale}.txt", words),
+        html=_render(f"order_confirmation.{order.locale}.html", words),
+    )
+
+
+def _render(template: str, words: dict[str, object]) -> str:
+    return _environment().get_template(template).render(words)
+
+
+@cache
+def _environment() -> "Environment":
+    # Imported here: most containers never write a mail, and those that do pay for it once.
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=select_autoescape(enabled_extensions=("html",), default=False),
+        undefined=StrictUndefined,
+        auto_reload=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters.update(rupiah=rupiah, one_line=one_line, lines=lines, isolated=isolated)
+    return environment

@@ -1,0 +1,69 @@
+"""SQL about what customers were told."""
+
+from psycopg import Connection
+from psycopg.rows import dict_row
+
+from skincare.identifiers import OrderNumber
+from skincare.locales import Locale
+from skincare.notifications.models import NotificationStatus, NotificationType, OrderLine, OrderToConfirm
+
+
+def load_order_to_confirm(conn: Connection, order_number: OrderNumber) -> OrderToConfirm | None:
+    """Return the order with its lines, an earlier notification and whether its address is suppressed.
+
+    One statement; None where no such order exists.
+    """
+    cursor = conn.cursor(row_factory=dict_row)
+    row = cursor.execute(
+        """
+        SELECT o.id, o.order_number, o.status, o.total_rupiah, o.locale, o.email, o.recipient_name,
+               o.shipping_address, n.status AS confirmed,
+               EXISTS (SELECT FROM suppressed_recipients s WHERE s.email = lower(o.email)) AS suppressed,
+               (
+                   SELECT coalesce(jsonb_agg(jsonb_build_object(
+                       'sku', i.sku, 'name', i.name, 'quantity', i.quantity,
+                       'unit_price_rupiah', i.unit_price_rupiah
+                   ) ORDER BY i.product_id), '[]')
+                   FROM order_items i WHERE i.order_id = o.id
+               ) AS lines
+        FROM orders o
+        LEFT JOIN order_notifications n ON n.order_id = o.id AND n.notification_type = %(type)s
+        WHERE o.order_number = %(order_number)s""",
+        {"order_number": order_number, "type": NotificationType.ORDER_CONFIRMATION},
+    ).fetchone()
+    if row is None:
+        return None
+    return OrderToConfirm(
+        **row
+        | {
+            "locale": Locale(row["locale"]),
+            "lines": tuple(OrderLine(**line) for line in row["lines"]),
+            "confirmed": row["confirmed"] and NotificationStatus(row["confirmed"]),
+        }
+    )
+
+
+def record_notification(
+    conn: Connection,
+    order_id: int,
+    notification_type: NotificationType,
+    status: NotificationStatus,
+    *,
+    provider_message_id: str | None = None,
+    reason: str | None = None,
+) -> bool:
+    """Record how telling the customer ended; False means that somebody recorded it before."""
+    cursor = conn.execute(
+        """
+        INSERT INTO order_notifications (order_id, notification_type, status, provider_message_id, reason)
+        VALUES (%(order_id)s, %(type)s, %(status)s, %(provider_message_id)s, %(reason)s)
+        ON CONFLICT (order_id, notification_type) DO NOTHING""",
+        {
+            "order_id": order_id,
+            "type": notification_type,
+            "status": status,
+            "provider_message_id": provider_message_id,
+            "reason": reason,
+        },
+    )
+    return cursor.rowcount == 1

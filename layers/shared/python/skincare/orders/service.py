@@ -1,0 +1,89 @@
+"""Placing, finding and cancelling orders."""
+
+from skincare.carts.errors import CartFull
+from skincare.carts.models import MAX_LINES
+from skincare.database.connection import Database
+from skincare.errors import SkincareError
+from skincare.identifiers import OrderNumber, UserId, new_job_id, new_order_number
+from skincare.jobs.publisher import Publisher
+from skincare.orders import repository
+from skincare.orders.errors import (
+    CartAlreadyOrdered,
+    CartEmpty,
+    CheckoutOvertaken,
+    CheckoutRefused,
+    OrderNotCancellable,
+    OrderUnknown,
+    OutOfStock,
+    PriceChanged,
+    Shortage,
+)
+from skincare.orders.models import CheckoutState, Order, OrderStatus, PlaceOrder
+from skincare.pages import Page, decode_cursor, page_of
+
+
+def place_order(request: PlaceOrder, *, database: Database, publisher: Publisher) -> Order:
+    """Turn the caller's cart into an order with its job, all or nothing, and return the order.
+
+    The same key with the same request answers the same order again. Raises the errors of
+    `skincare.orders.errors`, and `LockUnavailable` while the same key or cart is being checked out.
+    """
+    with database.connection() as conn:
+        try:
+            placement = repository.place(conn, request, order_number=new_order_number(), job_id=new_job_id())
+        except CheckoutRefused:
+            state = repository.checkout_state(conn, request.user_id)
+            raise refusal(state, request.expected_total_rupiah) from None
+    if placement.job is not None:
+        publisher.publish_now([placement.job])
+    return placement.order
+
+
+def refusal(state: CheckoutState, expected_total_rupiah: int | None) -> SkincareError:
+    """Decide why a checkout of such a cart was refused; `CheckoutOvertaken` when nothing speaks against it now."""
+    if state.order_number is not None:
+        return CartAlreadyOrdered(state.order_number)
+    if not state.lines:
+        return CartEmpty()
+    if len(state.lines) > MAX_LINES:
+        return CartFull()
+    shortages = tuple(
+        Shortage(line.sku, line.quantity, line.stock) for line in state.lines if line.quantity > line.stock
+    )
+    if shortages:
+        return OutOfStock(shortages)
+    if expected_total_rupiah is not None and state.total_rupiah > expected_total_rupiah:
+        return PriceChanged(state.total_rupiah)
+    return CheckoutOvertaken()
+
+
+def get_order(user_id: UserId, order_number: OrderNumber, *, database: Database) -> Order:
+    """Return the caller's order; raises `OrderUnknown`, also for somebody else's."""
+    with database.connection() as conn:
+        order = repository.find(conn, user_id, order_number)
+    if order is None:
+        raise OrderUnknown
+    return order
+
+
+def list_orders(user_id: UserId, *, limit: int, cursor: str | None, database: Database) -> Page[Order]:
+    """Return a page of the caller's orders, newest first; raises `InvalidInput` for a foreign cursor."""
+    before = None if cursor is None else OrderNumber(decode_cursor(cursor))
+    with database.connection() as conn:
+        orders = repository.list_before(conn, user_id, before, limit=limit + 1)
+    return page_of(orders, limit=limit, key=lambda order: order.order_number)
+
+
+def cancel_order(user_id: UserId, order_number: OrderNumber, *, database: Database) -> Order:
+    """Cancel the caller's order and return it; a cancelled order stays cancelled.
+
+    Raises `OrderUnknown`, and `OrderNotCancellable` once money has moved or time has run out.
+    """
+    with database.connection() as conn:
+        status = repository.cancel(conn, user_id, order_number)
+        if status not in {None, OrderStatus.CANCELLED}:
+            raise OrderNotCancellable(order_number, str(status))
+        order = repository.find(conn, user_id, order_number)
+    if order is None:
+        raise OrderUnknown
+    return order

@@ -1,0 +1,83 @@
+"""Documents lead somewhere: no dead link, no dead anchor, no decision that its index forgot."""
+
+import posixpath
+import re
+
+import pytest
+
+from tests.architecture.tree import ROOT, text_of, tracked_files
+
+LINK = re.compile(r"!?\[[^\]]*\]\(<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\)")
+FENCE = re.compile(r"^(```|~~~).*?^\1", flags=re.MULTILINE | re.DOTALL)
+MENTION = re.compile(r"\bdocs/[\w./\-]+\.md\b")
+RECORD = re.compile(r"docs/decisions/(\d{4})-[a-z0-9]+(?:-[a-z0-9]+)*\.md")
+
+DOCUMENTS = [name for name in tracked_files() if name.endswith(".md")]
+RECORDS = [name for name in DOCUMENTS if name.startswith("docs/decisions/") and not name.endswith("README.md")]
+
+
+def links(name: str) -> list[str]:
+    """Return the targets of a document's links, without those to other sites and those inside code blocks."""
+    targets = LINK.findall(FENCE.sub("", text_of(name)))
+    return [target for target in targets if not re.match(r"[a-z][a-z0-9+.\-]*:", target)]
+
+
+def anchors(name: str) -> set[str]:
+    """Return the anchors that a Markdown viewer makes of the headings."""
+    headings = re.findall(r"^#{1,6} +(.+?) *$", FENCE.sub("", text_of(name)), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+class TestDocuments:
+    @pytest.mark.parametrize("name", DOCUMENTS)
+    def test_links_resolve(self, name: str) -> None:
+        dead = []
+        for link in links(name):
+            path, _, anchor = link.partition("#")
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(name), path)) if path else name
+            exists = (ROOT / target).exists()
+            if not exists or (anchor and target.endswith(".md") and anchor not in anchors(target)):
+                dead.append(link)
+        assert dead == []
+
+    def test_mentions_of_documents_in_the_code_resolve(self) -> None:
+        mentions = [
+            (name, mention)
+            for name in tracked_files()
+            if not name.startswith(("docs/", "tests/architecture/"))
+            for mention in MENTION.findall(text_of(name))
+        ]
+        assert mentions
+        assert [f"{name}: {mention}" for name, mention in mentions if not (ROOT / mention).is_file()] == []
+
+    @pytest.mark.parametrize("name", [name for name in DOCUMENTS if name.startswith("docs/")])
+    def test_each_document_is_reachable_from_the_readme(self, name: str) -> None:
+        seen: set[str] = set()
+        queue = ["README.md"]
+        while queue:
+            document = queue.pop()
+            if document in seen or document not in DOCUMENTS:
+                continue
+            seen.add(document)
+            folder = posixpath.dirname(document)
+            queue += [posixpath.normpath(posixpath.join(folder, link.partition("#")[0])) for link in links(document)]
+        assert name in seen
+
+
+class TestDecisionRecords:
+    def test_numbers_have_neither_gaps_nor_twins(self) -> None:
+        numbers = [int(match[1]) for name in RECORDS if (match := RECORD.fullmatch(name))]
+        assert len(numbers) == len(RECORDS) > 0
+        assert numbers == list(range(1, len(RECORDS) + 1))
+
+    @pytest.mark.parametrize("name", RECORDS)
+    def test_a_record_is_in_the_index_under_its_own_title(self, name: str) -> None:
+        title = text_of(name).partition("\n")[0].removeprefix("# ")
+        number, _, sentence = title.partition(". ")
+        assert number == name.removeprefix("docs/decisions/")[:4]
+        assert f"[{sentence}]({name.removeprefix('docs/decisions/')})" in text_of("docs/decisions/README.md")
+
+    @pytest.mark.parametrize("name", RECORDS)
+    def test_a_record_says_what_was_decided_why_and_what_would_change_it(self, name: str) -> None:
+        parts = re.findall(r"^\*\*(.+?)\.\*\*", text_of(name), flags=re.MULTILINE)
+        assert parts == ["Context", "Decision", "Why", "What would change it"]

@@ -1,0 +1,40 @@
+"""Fixtures that several kinds of tests share."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from local.postgres import PostgresServer
+from tests.database import TemplateDatabase, migrated_template, scratch_folder
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """One server per pytest process, so that the processes of xdist never meet."""
+    with scratch_folder() as folder, PostgresServer(folder, durable=False) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def template_database(postgres: PostgresServer) -> Iterator[TemplateDatabase]:
+    with migrated_template(postgres) as template:
+        yield template
+
+
+@pytest.fixture
+def test_database(template_database: TemplateDatabase) -> Iterator[str]:
+    """The name of a database that only this test uses."""
+    with template_database.copy() as name:
+        yield name
+
+
+@pytest.fixture
+def database_url(template_database: TemplateDatabase, test_database: str) -> str:
+    """The test's database as the role `app`, which the functions use."""
+    return template_database.app_url(test_database)
+
+
+@pytest.fixture
+def owner_url(postgres: PostgresServer, test_database: str) -> str:
+    """The same database as the superuser, who owns the tables."""
+    return postgres.dsn(database=test_database)

@@ -1,0 +1,74 @@
+"""Jobs for tests: put some into the ledger, look at them, and let time pass."""
+
+from datetime import timedelta
+from typing import Any, ClassVar
+
+from psycopg import Connection
+from psycopg.rows import dict_row
+
+from skincare.identifiers import JobId, LeaseToken, new_job_id, uuid7
+from skincare.jobs.catalog import JobPayload, SendConfirmationEmail
+from skincare.jobs.models import Claim, DueJob
+from skincare.jobs.queues import QueueName
+from skincare.jobs.repository import lease, outbox
+
+MINUTE = timedelta(minutes=1)
+
+
+class Sample(JobPayload):
+    """A job type that only tests know."""
+
+    job_type: ClassVar[str] = "sample"
+    queue: ClassVar[QueueName] = QueueName.NOTIFICATIONS
+    name: str = "x"
+
+
+PAYLOAD = SendConfirmationEmail(order_number="SKN-00000-00001")
+
+
+def enqueue(conn: Connection, payload: JobPayload = PAYLOAD, **options: Any) -> DueJob:
+    """Put a job into the ledger and return it as it is to be published."""
+    return outbox.insert(conn, new_job_id(), payload, **options)
+
+
+def new_token() -> LeaseToken:
+    return LeaseToken(uuid7())
+
+
+def claim_one(
+    conn: Connection,
+    job_id: JobId,
+    *,
+    token: LeaseToken | None = None,
+    dead_letter_no: int | None = None,
+    held: timedelta = MINUTE,
+    alone: bool = False,
+) -> Claim:
+    """Claim a single job."""
+    (claim,) = lease.claim(conn, {job_id: dead_letter_no}, token=token or new_token(), lease=held, alone=alone)
+    return claim
+
+
+def row(conn: Connection, job_id: JobId) -> dict[str, Any]:
+    """Return the ledger's row; times as they are."""
+    found = conn.cursor(row_factory=dict_row).execute("SELECT *, now() FROM jobs WHERE id = %s", [job_id]).fetchone()
+    assert found is not None
+    return found
+
+
+def attempts(conn: Connection, job_id: JobId) -> list[str]:
+    """Return the outcomes of a job's attempts, oldest first."""
+    cur = conn.execute("SELECT outcome FROM job_attempts WHERE job_id = %s ORDER BY id", [job_id])
+    return [outcome for (outcome,) in cur]
+
+
+def let_pass(conn: Connection, time: timedelta) -> None:
+    """Make all jobs as much older: to the ledger it is as if the time had passed."""
+    conn.execute(
+        """
+        UPDATE jobs SET created_at = created_at - %(t)s, run_at = run_at - %(t)s, publish_at = publish_at - %(t)s,
+            budget_from = budget_from - %(t)s, retry_at = retry_at - %(t)s, leased_at = leased_at - %(t)s,
+            lease_until = lease_until - %(t)s, first_failed_at = first_failed_at - %(t)s,
+            last_failed_at = last_failed_at - %(t)s""",
+        {"t": time},
+    )
