@@ -5,6 +5,9 @@ import re
 
 import pytest
 
+from api import problems
+from api.app import ROUTES
+from api.problems import ProblemType
 from tests.architecture.tree import ROOT, text_of, tracked_files
 
 LINK = re.compile(r"!?\[[^\]]*\]\(<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\)")
@@ -62,6 +65,23 @@ class TestDocuments:
             folder = posixpath.dirname(document)
             queue += [posixpath.normpath(posixpath.join(folder, link.partition("#")[0])) for link in links(document)]
         assert name in seen
+
+
+class TestTheHttpDocument:
+    def test_names_every_route(self) -> None:
+        text = text_of("docs/http.md")
+        assert [route for route in ROUTES if f"| `{route.method} {route.path}` |" not in text] == []
+
+    def test_names_every_problem_with_its_status(self) -> None:
+        rows = [line for line in text_of("docs/http.md").splitlines() if line.startswith("| ")]
+        kinds = [kind for kind in vars(problems).values() if isinstance(kind, ProblemType)]
+        assert kinds
+        missing = [
+            kind.code
+            for kind in kinds
+            if not any(row.startswith(f"| {kind.status} |") and f"`{kind.code}`" in row for row in rows)
+        ]
+        assert missing == []
 
 
 class TestDecisionRecords:

@@ -55,7 +55,9 @@ sys.dont_write_bytecode = True
 os.environ = Watched(os.environ)
 sys.addaudithook(hook)
 importlib.import_module(sys.argv[2])
-print(json.dumps({"seen": seen, "sdk": sorted({"boto3", "botocore.session", "botocore.exceptions"} & set(sys.modules))}))
+# Powertools itself looks into the package botocore for a version; what is dear lies in its modules.
+sdk = {"boto3", "botocore.session", "botocore.exceptions"} & set(sys.modules)
+print(json.dumps({"seen": seen, "sdk": sorted(sdk)}))
 """
 
 

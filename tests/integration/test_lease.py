@@ -19,12 +19,6 @@ DEAD = DeadLetter("NoSuchOrder", "order 7 is gone")
 
 
 @pytest.fixture
-def conn(database_url: str) -> Iterator[Connection]:
-    with psycopg.connect(database_url, autocommit=True) as connection:
-        yield connection
-
-
-@pytest.fixture
 def other(database_url: str) -> Iterator[Connection]:
     with psycopg.connect(database_url, autocommit=True) as connection:
         yield connection

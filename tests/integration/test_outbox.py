@@ -17,12 +17,6 @@ HOUR = timedelta(hours=1)
 
 
 @pytest.fixture
-def conn(database_url: str) -> Iterator[Connection]:
-    with psycopg.connect(database_url, autocommit=True) as connection:
-        yield connection
-
-
-@pytest.fixture
 def other(database_url: str) -> Iterator[Connection]:
     with psycopg.connect(database_url, autocommit=True) as connection:
         yield connection

@@ -106,22 +106,21 @@ class TestStart:
         with PostgresServer(folder, durable=False) as server:
             assert (folder / "data" / "postmaster.pid").read_text().startswith(f"{server.pid}\n")
 
-    def test_keeps_time_in_utc_and_text_in_utf8(self, postgres: PostgresServer) -> None:
-        assert ask(postgres.dsn(), "SHOW timezone") == "UTC"
+    def test_stores_text_in_utf8(self, postgres: PostgresServer) -> None:
         assert ask(postgres.dsn(), "SHOW server_encoding") == "UTF8"
+
+    def test_keeps_time_in_utc_wherever_the_developer_lives(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("TZ", "Asia/Jakarta")
+        with PostgresServer(folder) as server:
+            assert ask(server.dsn(), "SHOW timezone") == "UTC"
 
     @pytest.mark.parametrize(("durable", "fsync"), [(True, "on"), (False, "off")])
     def test_only_a_volatile_server_leaves_the_disk_behind(self, folder: Path, durable: bool, fsync: str) -> None:
         with PostgresServer(folder, durable=durable) as server:
             assert ask(server.dsn(), "SHOW fsync") == fsync
             assert ask(server.dsn(), "SHOW synchronous_commit") == fsync
-
-    def test_a_variable_of_the_developer_changes_nothing(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("PGDATA", "/nowhere")
-        monkeypatch.setenv("PGPORT", "1")
-        monkeypatch.setenv("TZ", "Asia/Jakarta")
-        with PostgresServer(folder, durable=False) as server:
-            assert ask(server.dsn(), "SHOW log_timezone") == "UTC"
 
     def test_logs_to_a_file_that_only_its_owner_reads(self, folder: Path) -> None:
         with PostgresServer(folder, durable=False):
@@ -491,6 +490,19 @@ class TestTemplate:
         message = failure_of_start(PostgresServer(folder, durable=True))
         assert message == 'initdb failed (invalid locale name "nowhere").'
         assert not (folder / "data").exists()
+
+
+class TestScratchFolder:
+    def test_of_a_killed_run_is_removed_by_the_next_and_one_in_use_is_not(self, folder: Path) -> None:
+        left = folder.parent.with_name(f"{folder.parent.name}-left")
+        left.mkdir()
+        long_ago = time.time() - 3600
+        for old in (left, folder.parent):
+            os.utime(old, (long_ago, long_ago))
+        with scratch_folder() as another:
+            assert not left.exists()
+            assert folder.parent.exists()
+        assert not another.exists()
 
 
 class TestDatabaseOfATest:

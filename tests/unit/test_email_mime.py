@@ -33,7 +33,7 @@ def decoded(value: str) -> str:
 class TestHeaders:
     def test_are_these_and_no_others(self) -> None:
         headers = headers_of()
-        assert headers.keys() == ["From", "To", "Subject", "Date", "Auto-Submitted", "MIME-Version", "Content-Type"]
+        assert headers.keys() == ["From", "To", "Subject", "Date", "Auto-Submitted", "Content-Type", "MIME-Version"]
         assert headers["Date"] == "Fri, 02 Jan 2026 03:04:05 +0000"
 
     def test_stay_readable_where_they_can(self) -> None:

@@ -18,7 +18,7 @@ from skincare.errors import SkincareError
 logger = Logger(service="skincare")
 
 # Their debug lines hold bodies and Authorization headers, whatever level an operator asks for.
-for _noisy in ("botocore", "boto3", "urllib3", "psycopg", "s3transfer"):
+for _noisy in ("aws_lambda_powertools", "botocore", "boto3", "urllib3", "psycopg", "s3transfer"):
     logging.getLogger(_noisy).setLevel(logging.WARNING)
 
 

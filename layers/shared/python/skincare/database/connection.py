@@ -1,30 +1,20 @@
 """Connections to PostgreSQL: few, long-lived, and replaced when they died while we slept."""
 
 import contextlib
-import select
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Protocol
 
 import psycopg
 from psycopg import Connection, errors
 from psycopg.pq import TransactionStatus
 
+from skincare.database.session import Session, may_be_refused_login
 from skincare.errors import TransientError
 
-_CONNECT_OPTIONS: dict[str, Any] = {
-    "autocommit": True,
-    # A named prepared statement pins the connection behind RDS Proxy.
-    "prepare_threshold": None,
-    "connect_timeout": 2,
-    # Milliseconds that sent data may stay unacknowledged: a peer that vanished is noticed.
-    "tcp_user_timeout": 5000,
-    "application_name": "skincare",
-}
-
-# A connection that nobody used for longer is asked before it is trusted.
-_PING_AFTER_S = 60.0
+# How long a thread waits for one of the connections to become free.
+_TURN_WITHIN_S = 10.0
 
 
 class DatabaseUnavailable(TransientError):
@@ -70,12 +60,18 @@ class Database:
         self._credentials = credentials
         self._slots = threading.BoundedSemaphore(max_connections)
         self._lock = threading.Lock()
-        self._idle: list[tuple[Connection, float]] = []
+        self._idle: list[tuple[Session, float]] = []
+        self._renewing = threading.Lock()
 
     @contextlib.contextmanager
     def connection(self) -> Iterator[Connection]:
-        """Lend a working connection; it comes back usable or not at all."""
-        with self._slots:
+        """Lend a working connection; it comes back usable or not at all.
+
+        A thread that asks for a second one while it has the first may wait for itself: do not.
+        """
+        if not self._slots.acquire(timeout=_TURN_WITHIN_S):
+            raise DatabaseUnavailable(TimeoutError())
+        try:
             try:
                 conn = self._take_idle() or self._connect()
             except psycopg.OperationalError as error:
@@ -83,14 +79,16 @@ class Database:
             try:
                 yield conn
             except psycopg.Error as error:
-                unavailable = _translate(error)
+                unavailable = _translate(error, conn)
                 if unavailable is None:
                     raise
-                if not isinstance(unavailable, LockUnavailable):
+                if not isinstance(error, _HARMLESS):
                     conn.close()
                 raise unavailable from error
             finally:
                 self._give_back(conn)
+        finally:
+            self._slots.release()
 
     def close(self) -> None:
         """Close what is idle; the database stays usable."""
@@ -99,27 +97,33 @@ class Database:
         for conn, _ in idle:
             conn.close()
 
-    def _take_idle(self) -> Connection | None:
+    def _take_idle(self) -> Session | None:
         while True:
             with self._lock:
                 if not self._idle:
                     return None
                 conn, since = self._idle.pop()
-            if _is_alive(conn, idle_s=time.monotonic() - since):
+            if conn.is_alive(idle_s=time.time() - since):
                 return conn
             conn.close()
 
-    def _connect(self) -> Connection:
+    def _connect(self) -> Session:
+        refused = self._credentials.conninfo()
         try:
-            return psycopg.connect(self._credentials.conninfo(), **_CONNECT_OPTIONS)
+            return Session.open(refused)
         except psycopg.OperationalError as error:
-            # While connecting, psycopg leaves sqlstate empty; the server's code is in its message only
-            # for password failures, which is the one case where other credentials can help.
-            if not _is_refused_login(error):
+            if not may_be_refused_login(error):
                 raise
-            return psycopg.connect(self._credentials.conninfo(fresh=True), **_CONNECT_OPTIONS)
+            with self._renewing:
+                # Whoever was refused at the same time may have been here before us.
+                renewed = self._credentials.conninfo()
+                if renewed == refused:
+                    renewed = self._credentials.conninfo(fresh=True)
+            if renewed == refused:
+                raise
+        return Session.open(renewed)
 
-    def _give_back(self, conn: Connection) -> None:
+    def _give_back(self, conn: Session) -> None:
         if not conn.closed and conn.info.transaction_status != TransactionStatus.IDLE:
             # A handler left a transaction open: what it did not commit must not reach the next one.
             with contextlib.suppress(psycopg.Error):
@@ -128,44 +132,23 @@ class Database:
             conn.close()
             return
         with self._lock:
-            self._idle.append((conn, time.monotonic()))
+            # The wall clock, because a monotonic one may stand still while the container is frozen.
+            self._idle.append((conn, time.time()))
 
 
-def _is_alive(conn: Connection, *, idle_s: float) -> bool:
-    """Tell whether a connection can be trusted, without a round trip unless it slept long.
-
-    An idle server says nothing; readable bytes are its farewell (or a parameter change, which
-    `consume_input` takes in).
-    """
-    if conn.closed:
-        return False
-    try:
-        poll = select.poll()
-        poll.register(conn.fileno(), select.POLLIN | select.POLLHUP | select.POLLERR)
-        if poll.poll(0):
-            conn.pgconn.consume_input()
-            if poll.poll(0) or conn.broken:
-                return False
-        if idle_s > _PING_AFTER_S:
-            conn.execute("SELECT 1")
-    except (psycopg.Error, OSError):
-        return False
-    return not conn.broken
+# After these the session is as good as before.
+_HARMLESS = (errors.LockNotAvailable, errors.DeadlockDetected, errors.SerializationFailure, errors.QueryCanceled)
 
 
-def _is_refused_login(error: psycopg.OperationalError) -> bool:
-    if error.sqlstate is not None:
-        return error.sqlstate in {"28P01", "28000"}
-    text = str(error)
-    return "password authentication failed" in text or "PAM authentication failed" in text
-
-
-def _translate(error: psycopg.Error) -> TransientError | None:
+def _translate(error: psycopg.Error, conn: Connection) -> TransientError | None:
     match error:
         case errors.LockNotAvailable() | errors.DeadlockDetected() | errors.SerializationFailure():
             return LockUnavailable()
         case psycopg.OperationalError() | psycopg.InterfaceError() | errors.ReadOnlySqlTransaction():
-            # Read-only: after a failover the old writer refuses writes; a new connection finds the new one.
+            # ReadOnlySqlTransaction: after a failover the old writer refuses writes; a new session finds the new one.
+            return DatabaseUnavailable(error)
+        case _ if conn.closed:
+            # Whatever the server said, it hung up: idle_in_transaction_session_timeout is an InternalError.
             return DatabaseUnavailable(error)
         case _:
             return None

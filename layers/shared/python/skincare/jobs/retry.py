@@ -1,7 +1,7 @@
 """When to try again, and when to stop: pure functions.
 
 Backoff doubles from 2 s to 300 s; the budget of a job type is a time and not a count, because people
-think in hours of outage (docs/decisions/0003-retry-budget-is-a-time.md).
+think in hours of outage (docs/decisions/0001-the-retry-budget-is-a-time.md).
 """
 
 import random

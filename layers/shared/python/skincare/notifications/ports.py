@@ -45,8 +45,9 @@ class EmailUndeliverable(PermanentError):
 
 class EmailSender(Protocol):
     def send(self, email: Email) -> str:
-        """Send one mail and return the provider's message id.
+        """Send one mail to exactly one recipient and return the provider's message id, different for each.
 
-        Raises the errors of this module.
+        Many threads may call at once. What would break out of a header (line breaks, controls) becomes a
+        space. Raises the errors of this module; an address that nobody can have is `EmailUndeliverable`.
         """
         ...

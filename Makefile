@@ -1,0 +1,63 @@
+# Every target is a line or two: scripts/setup makes the environment, and the tools do the work.
+# Recipes `exec` what they start, so that a signal sent to make reaches it and not a shell in between.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.PHONY: help setup run api worker demo test check format requirements clean
+
+PYTHON_BIN := .venv/bin/python
+PYTEST_ARGS ?=
+# The whole suite ends within this many seconds, whatever hangs (macOS has no `timeout`: there only
+# the limit of a single test, in pyproject.toml, holds).
+TEST_LIMIT_S ?= 1200
+LIMITED := $(if $(shell command -v timeout),timeout --foreground --kill-after=30 $(TEST_LIMIT_S))
+
+help: ## Show this list
+	@colour=''; plain=''; \
+	if [ -t 1 ] && [ -z "$${NO_COLOR:-}" ]; then colour=$$(printf '\033[36m'); plain=$$(printf '\033[0m'); fi; \
+	awk -F ':.*## ' -v colour="$$colour" -v plain="$$plain" \
+		'/^[a-z]+:.*## / { printf "  %s%-19s%s%s\n", colour, "make " $$1, plain, $$2 }' Makefile
+
+setup: ## Make the environment in .venv (every other target does so when needed)
+	@exec scripts/setup dev
+
+run: ## Start the whole system on 127.0.0.1 (PORT=8000; RESET=1 starts from nothing)
+	@exec scripts/setup local
+	@exec $(PYTHON_BIN) -m local run
+
+api: ## Start the system without workers
+	@exec scripts/setup local
+	@exec $(PYTHON_BIN) -m local api
+
+worker: ## Start the workers for a system that `make api` started
+	@exec scripts/setup local
+	@exec $(PYTHON_BIN) -m local worker
+
+demo: ## Start, place some orders, follow each to its mail, stop
+	@exec scripts/setup local
+	@exec $(PYTHON_BIN) -m local demo
+
+# A process that a hung test took down is not replaced: the other one takes over its work.
+test: ## Run the tests (PYTEST_ARGS='-k checkout' narrows them)
+	@exec scripts/setup dev
+	@exec $(LIMITED) $(PYTHON_BIN) -m pytest -n 2 --dist loadgroup --max-worker-restart=0 $(PYTEST_ARGS)
+
+check: ## Lint, format, types and layering, without changing a file
+	@exec scripts/setup dev
+	@exec .venv/bin/ruff check
+	@exec .venv/bin/ruff format --check
+	@exec .venv/bin/mypy
+	@exec .venv/bin/lint-imports
+
+format: ## Format the code and mend what can be mended
+	@exec scripts/setup dev
+	@exec .venv/bin/ruff check --fix
+	@exec .venv/bin/ruff format
+
+requirements: ## Refresh the hashed requirement files (UPGRADE=1 takes newer versions too)
+	@exec scripts/setup dev
+	@exec scripts/lock-requirements
+
+clean: ## Remove the environment and all caches; the data in .local stays
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache cdk.out
+	find . -path ./.git -prune -o -name __pycache__ -prune -exec rm -rf {} +

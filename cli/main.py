@@ -1,0 +1,37 @@
+"""`skincare …`: what people type.
+
+Commands find the local system by PORT, as the make targets do. Answers go to stdout, everything else to
+stderr; exit code 1 says that it did not work, 2 that it was typed wrongly.
+"""
+
+from datetime import timedelta
+from typing import Annotated
+
+import typer
+
+from cli import jobs
+from cli.system import known_secrets, plain_errors
+
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help="The command line of the skincare shop.")
+app.add_typer(jobs.app, name="jobs")
+
+
+@app.command()
+def token(
+    email: Annotated[str, typer.Option(help="Whose token: the address that the mails about orders go to.")],
+    name: Annotated[str | None, typer.Option(help="The customer's name.")] = None,
+    locale: Annotated[str | None, typer.Option(help="The customer's language: id or en.")] = None,
+    expires_in: Annotated[int, typer.Option(min=1, help="Seconds until the token expires.")] = 86_400,
+) -> None:
+    """Print a token that the local gateway accepts as `Authorization: Bearer …`."""
+    from local.tokens import TokenIssuer
+
+    if "@" not in email:
+        raise typer.BadParameter("an address has an @", param_hint="--email")
+    with plain_errors():
+        issuer = TokenIssuer(known_secrets().signing_key)
+    print(issuer.issue(email, name=name, locale=locale, expires_in=timedelta(seconds=expires_in)))
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,95 @@
+"""AWS on this machine: a moto server with SQS, SES, Secrets Manager and S3, in a process of its own.
+
+`python -m local.aws <descriptor of a listening socket> <mailbox file>`
+"""
+
+import io
+import json
+import select
+import socket
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
+from moto.sqs.models import sqs_backends
+from werkzeug import Request, Response
+from werkzeug.serving import make_server
+
+from local import aws_lock
+from local.mailbox import MAILS, Mailbox
+from local.settings import ACCOUNT_ID, LOOPBACK, REGION
+
+_SEND_EMAIL = "/v2/email/outbound-emails"
+_RECEIVE = "AmazonSQS.ReceiveMessage"
+
+
+class LocalAws:
+    """moto, and what it lacks: a mailbox, and an SQS that notices when a consumer has gone away."""
+
+    def __init__(self, moto: WSGIApplication, mailbox: Mailbox, *, port: int) -> None:
+        self._moto = moto
+        self._mailbox = mailbox
+        self._hosts = {f"{LOOPBACK}:{port}", f"localhost:{port}"}
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        request = Request(environ)
+        # moto asks for no signature: a web page must not reach it by a name of its own for this address.
+        if request.host not in self._hosts:
+            return Response("only for this machine", 403)(environ, start_response)
+        if request.path == MAILS:
+            mails = json.dumps(self._mailbox.newest_first())
+            return Response(mails, content_type="application/json")(environ, start_response)
+        if request.path != _SEND_EMAIL and request.headers.get("X-Amz-Target") != _RECEIVE:
+            return self._moto(environ, start_response)
+        body = request.get_data()
+        environ["wsgi.input"] = io.BytesIO(body)
+        response = Response.from_app(self._moto, environ, buffered=True)
+        if response.status_code == 200 and request.path == _SEND_EMAIL:
+            self._mailbox.record(json.loads(body))
+        elif response.status_code == 200 and _has_gone(environ["werkzeug.socket"]):
+            _give_back(json.loads(body), json.loads(response.data))
+        return response(environ, start_response)
+
+
+class _QuietHandler(MotoRequestHandler):
+    disable_nagle_algorithm = True
+
+    def log(self, type: str, message: str, *args: Any) -> None:
+        """Say nothing: a line per call would bury what matters."""
+
+
+def _has_gone(connection: socket.socket) -> bool:
+    """Tell whether the consumer closed its end while the receive waited for a message."""
+    try:
+        readable, _, _ = select.select([connection], [], [], 0)
+        return bool(readable) and not connection.recv(1, socket.MSG_PEEK)
+    except OSError:
+        return True
+
+
+def _give_back(request: dict[str, Any], answer: dict[str, Any]) -> None:
+    """Make messages visible at once that nobody will get.
+
+    SQS delivers to a consumer that is there; moto would hide them for the whole visibility timeout because a
+    worker was killed while it waited.
+    """
+    backend = sqs_backends[ACCOUNT_ID][REGION]
+    queue_name = request["QueueUrl"].rpartition("/")[2]
+    for message in answer.get("Messages", []):
+        backend.change_message_visibility(queue_name, message["ReceiptHandle"], 0)
+
+
+def main(descriptor: str, mailbox_file: str) -> None:
+    """Serve until killed."""
+    aws_lock.install()
+    listener = socket.socket(fileno=int(descriptor))
+    port = listener.getsockname()[1]
+    app = LocalAws(DomainDispatcherApplication(create_backend_app), Mailbox(Path(mailbox_file)), port=port)
+    make_server(LOOPBACK, port, app, threaded=True, request_handler=_QuietHandler, fd=listener.fileno()).serve_forever()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

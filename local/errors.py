@@ -1,0 +1,5 @@
+"""What goes wrong on a developer's machine, told in one sentence."""
+
+
+class LocalSystemError(Exception):
+    """The message is one sentence for the person at the terminal: what is wrong and what to do."""

@@ -1,0 +1,215 @@
+"""The event source mapping of one queue: what Lambda does between SQS and a worker function.
+
+AWS: "Using Lambda with Amazon SQS" and "Handling errors for an SQS event source in Lambda".
+"""
+
+import contextlib
+import json
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from local.function import Function, InvocationFailed
+from local.logbook import LogBook
+from local.settings import REGION
+from skincare.jobs.queues import QueueLimits
+
+if TYPE_CHECKING:
+    from types_boto3_sqs import SQSClient
+    from types_boto3_sqs.type_defs import MessageTypeDef
+
+_LONGEST_POLL_S = 20
+_LARGEST_RECEIVE = 10
+_PAUSE_AFTER_ERROR_S = 0.5
+_PATIENCE = timedelta(seconds=60)
+
+
+class EventSource:
+    """Polls a queue, hands batches to a function, deletes what it handled.
+
+    At most `concurrency` batches are at work at once, and nothing is received before one may start.
+    """
+
+    def __init__(
+        self,
+        sqs: "SQSClient",
+        function: Function,
+        *,
+        queue_url: str,
+        queue_arn: str,
+        limits: QueueLimits,
+        concurrency: int,
+        log: LogBook,
+        longest_poll_s: int = _LONGEST_POLL_S,
+    ) -> None:
+        self._sqs = sqs
+        self._function = function
+        self._queue_url = queue_url
+        self._queue_arn = queue_arn
+        self._limits = limits
+        self._log = log
+        self._longest_poll_s = longest_poll_s
+        self._free = threading.Semaphore(concurrency)
+        self._batches = ThreadPoolExecutor(max_workers=concurrency, thread_name_prefix="batch")
+        self._stopping = threading.Event()
+        self.polling = threading.Event()
+        """Set while the queue answers."""
+
+    @property
+    def source(self) -> str:
+        return self._queue_arn.rpartition(":")[2]
+
+    def start(self) -> None:
+        """Begin to poll. Raises ValueError where Lambda would refuse the mapping or AWS advises against it.
+
+        The queue's own visibility timeout is asked for, not what it should be.
+        """
+        answer = self._sqs.get_queue_attributes(QueueUrl=self._queue_url, AttributeNames=["VisibilityTimeout"])
+        visibility = timedelta(seconds=int(answer["Attributes"]["VisibilityTimeout"]))
+        if visibility < 6 * self._limits.function_timeout + self._limits.batch_window:
+            raise ValueError(f"{self.source}: a visibility of {visibility} is below six function timeouts")
+        self.polling.set()
+        threading.Thread(target=self._poll, name=f"poll-{self.source}", daemon=True).start()
+
+    def stop(self) -> None:
+        """Receive no more. Batches at work end by themselves or with their container."""
+        self._stopping.set()
+        self.polling.clear()
+        self._batches.shutdown(wait=False)
+
+    def _poll(self) -> None:
+        while not self._stopping.is_set():
+            self._free.acquire()
+            messages: list[MessageTypeDef] = []
+            try:
+                messages = self._gather()
+                if not self._stopping.is_set():
+                    self.polling.set()
+            except (BotoCoreError, ClientError, OSError) as error:
+                if self.polling.is_set():
+                    self._log.event(self.source, "queue.unreachable", level="WARNING", error=type(error).__name__)
+                self.polling.clear()
+                self._stopping.wait(_PAUSE_AFTER_ERROR_S)
+            if not messages:
+                self._free.release()
+                continue
+            try:
+                self._batches.submit(self._handle, messages)
+            except RuntimeError:  # stopped meanwhile: somebody else may have them
+                self._free.release()
+                self._release(messages)
+
+    def _gather(self) -> "list[MessageTypeDef]":
+        """Return up to a batch; once there is a first message, wait for more as long as the window lasts."""
+        messages = self._receive(self._limits.batch_size, self._longest_poll_s)
+        deadline = time.monotonic() + self._limits.batch_window.total_seconds()
+        while messages and len(messages) < self._limits.batch_size:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                break
+            messages += self._receive(self._limits.batch_size - len(messages), min(int(left), self._longest_poll_s))
+        return messages
+
+    def _receive(self, limit: int, wait_s: int) -> "list[MessageTypeDef]":
+        answer = self._sqs.receive_message(
+            QueueUrl=self._queue_url,
+            MaxNumberOfMessages=min(limit, _LARGEST_RECEIVE),
+            WaitTimeSeconds=wait_s,
+            MessageSystemAttributeNames=["All"],
+            MessageAttributeNames=["All"],
+        )
+        return answer.get("Messages", [])
+
+    def _handle(self, messages: "list[MessageTypeDef]") -> None:
+        try:
+            self._delete(self._handled(messages))
+        except (BotoCoreError, ClientError, OSError) as error:
+            self._log.event(self.source, "delete.failed", level="WARNING", error=type(error).__name__)
+        finally:
+            self._free.release()
+
+    def _handled(self, messages: "list[MessageTypeDef]") -> "list[MessageTypeDef]":
+        """Let the function handle a batch and return the messages it did not report as failed."""
+        event = {"Records": [_record(message, self._queue_arn) for message in messages]}
+        try:
+            answer = self._function.invoke(json.dumps(event).encode(), patience=_PATIENCE)
+        except InvocationFailed as error:
+            self._log.event(self.source, "batch.failed", level="ERROR", error=error.error_type, messages=len(messages))
+            return []
+        by_id = {message["MessageId"]: message for message in messages}
+        failed = failed_identifiers(answer)
+        if failed is None or not failed <= by_id.keys():
+            self._log.event(self.source, "answer.malformed", level="ERROR", messages=len(messages))
+            return []
+        return [message for identifier, message in by_id.items() if identifier not in failed]
+
+    def _delete(self, messages: "list[MessageTypeDef]") -> None:
+        for start in range(0, len(messages), _LARGEST_RECEIVE):
+            answer = self._sqs.delete_message_batch(
+                QueueUrl=self._queue_url,
+                Entries=[
+                    {"Id": str(index), "ReceiptHandle": message["ReceiptHandle"]}
+                    for index, message in enumerate(messages[start : start + _LARGEST_RECEIVE])
+                ],
+            )
+            for refused in answer.get("Failed", []):
+                self._log.event(self.source, "delete.refused", level="WARNING", code=refused["Code"])
+
+    def _release(self, messages: "list[MessageTypeDef]") -> None:
+        for message in messages:
+            with contextlib.suppress(BotoCoreError, ClientError, OSError):
+                self._sqs.change_message_visibility(
+                    QueueUrl=self._queue_url, ReceiptHandle=message["ReceiptHandle"], VisibilityTimeout=0
+                )
+
+
+def failed_identifiers(answer: bytes) -> set[str] | None:
+    """Return the message ids that a function reports as failed; None when the whole batch counts as failed.
+
+    Nothing, null, {} and an empty or null list are success. An identifier that is missing, null, empty or no
+    string fails the batch. A member of another name is a mistake of ours that Lambda may take for success:
+    here it fails the batch, so that it is seen.
+    """
+    try:
+        value: Any = json.loads(answer) if answer.strip() else None
+    except ValueError:
+        return None
+    match value:
+        case None | {"batchItemFailures": None}:
+            return set()
+        case {"batchItemFailures": list(failures)}:
+            identifiers = [entry.get("itemIdentifier") if isinstance(entry, dict) else None for entry in failures]
+            valid = {identifier for identifier in identifiers if isinstance(identifier, str) and identifier}
+            return valid if len(valid) == len(set(identifiers)) else None
+        case _:
+            return set() if value == {} else None
+
+
+def _record(message: "MessageTypeDef", queue_arn: str) -> dict[str, Any]:
+    """Return a message as Lambda hands it to a function."""
+    record: dict[str, Any] = {
+        "messageId": message["MessageId"],
+        "receiptHandle": message["ReceiptHandle"],
+        "body": message["Body"],
+        "attributes": dict(message.get("Attributes", {})),
+        "messageAttributes": {
+            name: {
+                "stringValue": attribute.get("StringValue"),
+                "stringListValues": [],
+                "binaryListValues": [],
+                "dataType": attribute["DataType"],
+            }
+            for name, attribute in message.get("MessageAttributes", {}).items()
+        },
+        "md5OfBody": message["MD5OfBody"],
+        "eventSource": "aws:sqs",
+        "eventSourceARN": queue_arn,
+        "awsRegion": REGION,
+    }
+    if digest := message.get("MD5OfMessageAttributes"):
+        record["md5OfMessageAttributes"] = digest
+    return record

@@ -1,0 +1,60 @@
+"""Whether the local system is ready, asked part by part."""
+
+import json
+import urllib.request
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+from werkzeug import Request
+from werkzeug.test import create_environ
+
+from local.function import Function, InvocationFailed
+from local.http_event import GatewayRequest, response_from
+from local.mailbox import MAILS
+from local.queues import missing_queues
+from local.workers import queues_without_worker
+from skincare.adapters.aws import AwsSession, Timeouts
+
+_PATIENCE = timedelta(seconds=5)
+_QUICK = Timeouts(connect=timedelta(seconds=1), read=timedelta(seconds=3))
+
+
+class Checks:
+    """Asks the API function, the queues and the workers of a running system."""
+
+    def __init__(self, api: Function, *, aws: AwsSession, aws_endpoint_url: str, presence: Path) -> None:
+        self._api = api
+        self._aws = aws
+        self._mails_url = aws_endpoint_url + MAILS
+        self._presence = presence
+
+    def missing(self, *, with_workers: bool = True) -> list[str]:
+        """Return the parts that are not ready, in words."""
+        missing = [*self._api_and_database(), *self._queues()]
+        if with_workers:
+            missing += [f"worker of {queue}" for queue in queues_without_worker(self._presence)]
+        return missing
+
+    def mails(self) -> list[dict[str, Any]]:
+        """Return what SES sent, newest first."""
+        with urllib.request.urlopen(self._mails_url, timeout=5) as answer:  # noqa: S310  our own loopback address
+            mails: list[dict[str, Any]] = json.load(answer)
+        return mails
+
+    def _api_and_database(self) -> list[str]:
+        """Ask the function's own health route, which speaks for itself and its database."""
+        request = GatewayRequest(Request(create_environ("/health")), b"", "GET /health", None, None)
+        try:
+            answer = self._api.invoke(json.dumps(request.event()).encode(), patience=_PATIENCE)
+            status = response_from(answer).status_code
+        except (InvocationFailed, ValueError):
+            return ["api"]
+        return {200: [], 503: ["database"]}.get(status, ["api"])
+
+    def _queues(self) -> list[str]:
+        try:
+            return [f"queue {name}" for name in missing_queues(self._aws.client("sqs", _QUICK))]
+        except (BotoCoreError, ClientError):
+            return ["queues"]

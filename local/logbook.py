@@ -1,0 +1,118 @@
+"""The log of the local system: every line of every function raw in a file, and readable on the terminal."""
+
+import json
+import threading
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TextIO
+
+_LARGEST_FILE = 5_000_000
+
+# What Lambda and Powertools add to each line and nobody reads on a terminal.
+_NOISE = frozenset(
+    {
+        "cold_start",
+        "errorType",
+        "function_arn",
+        "function_memory_size",
+        "function_name",
+        "function_request_id",
+        "level",
+        "location",
+        "logger",
+        "message",
+        "requestId",
+        "sampling_rate",
+        "service",
+        "stackTrace",
+        "timestamp",
+        "xray_trace_id",
+    }
+)
+_COLOURS = {"ERROR": "31", "CRITICAL": "31", "WARNING": "33", "DEBUG": "2"}
+
+
+class LogBook:
+    """Takes log lines from many threads. `terminal` None means that only the files are written."""
+
+    def __init__(self, folder: Path, terminal: TextIO | None) -> None:
+        self._folder = folder
+        self._terminal = terminal
+        self._colour = terminal is not None and terminal.isatty()
+        self._lock = threading.Lock()
+        self._files: dict[str, TextIO] = {}
+
+    def relay(self, source: str, line: str) -> None:
+        """Write down one line of a function's output."""
+        if not line:
+            return
+        shown = readable(line)
+        with self._lock:
+            self._file(source).write(line + "\n")
+            self._show(source, *shown) if shown else None
+
+    def event(self, source: str, name: str, *, level: str = "INFO", **keys: Any) -> None:
+        """Write down what the local system itself has to say: a stable event name and ids."""
+        self.relay(source, json.dumps({"level": level, "message": name, "timestamp": _now().isoformat(), **keys}))
+
+    def say(self, text: str) -> None:
+        """Show a sentence for the person at the terminal."""
+        with self._lock:
+            self._print(text)
+
+    def close(self) -> None:
+        with self._lock:
+            for file in self._files.values():
+                file.close()
+            self._files.clear()
+
+    def _show(self, source: str, level: str, text: str) -> None:
+        line = f"{_now():%H:%M:%S} {source:<21} {text}"
+        if self._colour and (code := _COLOURS.get(level)):
+            line = f"\x1b[{code}m{line}\x1b[0m"
+        self._print(line)
+
+    def _print(self, text: str) -> None:
+        if self._terminal:
+            try:
+                print(text, file=self._terminal, flush=True)
+            except OSError:  # the terminal was closed: the files still tell everything
+                self._terminal = None
+
+    def _file(self, source: str) -> TextIO:
+        if source not in self._files:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            path = self._folder / f"{source}.log"
+            too_large = path.exists() and path.stat().st_size > _LARGEST_FILE
+            self._files[source] = path.open("w" if too_large else "a", buffering=1)
+        return self._files[source]
+
+
+def readable(line: str) -> tuple[str, str] | None:
+    """Return level and text of a log line as a person reads it.
+
+    None for what nobody wants to read: metrics, and the health checks that went well.
+    """
+    try:
+        entry = json.loads(line)
+    except ValueError:
+        return "INFO", line
+    if not isinstance(entry, Mapping):
+        return "INFO", line
+    if "_aws" in entry or (entry.get("route"), entry.get("status")) == ("/health", 200):
+        return None
+    level = str(entry.get("level", "INFO"))
+    words = [str(entry.get("message") or entry.get("errorType") or "-")]
+    if level != "INFO":
+        words.insert(0, level)
+    words += [f"{key}={_plain(value)}" for key, value in entry.items() if key not in _NOISE and value is not None]
+    return level, " ".join(words)
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def _now() -> datetime:
+    return datetime.now().astimezone()

@@ -1,0 +1,48 @@
+"""The SQL of the local system: what an operator or the shop's staff would do elsewhere."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from psycopg import Connection
+
+
+@dataclass(frozen=True)
+class SeedProduct:
+    """A product of the demonstration shop."""
+
+    sku: str
+    name: str
+    price_rupiah: int
+    stock: int
+
+
+def set_app_password(conn: Connection, password: str) -> None:
+    """Let the role that the functions connect as log in with this password."""
+    with conn.transaction():
+        # ALTER ROLE takes no parameters; format quotes the value on the server.
+        conn.execute("SELECT set_config('local.app_password', %(password)s, true)", {"password": password})
+        conn.execute("""
+            DO $$ BEGIN
+                EXECUTE format('ALTER ROLE app PASSWORD %L', current_setting('local.app_password'));
+            END $$""")
+
+
+def add_products(conn: Connection, products: Sequence[SeedProduct]) -> None:
+    """Add the products that are not there; the others keep their price and stock."""
+    with conn.cursor() as cur:
+        cur.executemany(
+            """
+            INSERT INTO products (sku, name, price_rupiah, stock)
+            VALUES (%(sku)s, %(name)s, %(price_rupiah)s, %(stock)s) ON CONFLICT (sku) DO NOTHING""",
+            [asdict(product) for product in products],
+        )
+
+
+def publish_again(conn: Connection) -> int:
+    """Make every job due whose message may have been on SQS, and return their number.
+
+    For a start after the local SQS lost all messages. A job that was never sent has its own time.
+    """
+    return conn.execute("""
+        UPDATE jobs SET publish_at = now()
+        WHERE publish_at > now() AND NOT (state = 'pending' AND sends = 0)""").rowcount

@@ -1,0 +1,203 @@
+"""The whole shop on this machine: what starts, in which order, and how it stops."""
+
+import contextlib
+import errno
+import socket
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from functools import partial
+
+from local import aws_setup, health
+from local.errors import LocalSystemError
+from local.function import InvocationFailed
+from local.function_pool import FunctionPool
+from local.functions import Surroundings, migrator
+from local.gateway import Gateway
+from local.logbook import LogBook
+from local.postgres import PostgresFailed, PostgresServer
+from local.processes import Children, stop_leftovers
+from local.repository import add_products, publish_again, set_app_password
+from local.schedule import Schedule
+from local.seed import PRODUCTS
+from local.settings import API_CONTAINERS, LOOPBACK, RELAY_INTERVAL, ROOT, aws_credentials, inherited_environment
+from local.state import StateFolder, shown
+from local.tokens import TokenIssuer
+from local.workers import Workers
+from skincare.adapters.aws import AwsSession
+from skincare.database.connection import Database, StaticCredentials
+
+_PATIENCE = timedelta(seconds=60)
+
+
+class System:
+    """Everything that `make run` starts; without workers it is what `make api` starts."""
+
+    def __init__(
+        self, state: StateFolder, *, log: LogBook, with_workers: bool, say: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self._state = state
+        self._log = log
+        self._with_workers = with_workers
+        self._say = say
+        self._running = contextlib.ExitStack()
+        self.url = f"http://{LOOPBACK}:{state.port}"
+
+    def start(self, *, reset: bool = False) -> None:
+        """Start and return when all is ready; raises `LocalSystemError` with nothing left running."""
+        with contextlib.ExitStack() as undo:
+            listener = self._take_possession(undo, reset=reset)
+            try:
+                self._start_parts(undo, listener)
+            except PostgresFailed as error:
+                raise LocalSystemError(str(error)) from error
+            self._running = undo.pop_all()
+
+    def stop(self) -> None:
+        """Stop everything; does nothing when it is not running."""
+        self._running.close()
+
+    def _take_possession(self, undo: contextlib.ExitStack, *, reset: bool) -> socket.socket:
+        state = self._state
+        undo.enter_context(
+            state.hold(
+                "run.lock",
+                f"A local system runs on port {state.port} already (process {{pid}}): "
+                "stop it with Ctrl-C there, or choose another port with PORT=….",
+            )
+        )
+        if self._with_workers:
+            undo.enter_context(
+                state.hold(
+                    "worker.lock",
+                    f"Workers of port {state.port} run in another terminal (process {{pid}}): "
+                    "stop them there, or start `make api` beside them.",
+                )
+            )
+        listener = undo.enter_context(_listen(state.port))
+        commands = ["run", "worker"] if self._with_workers else ["run"]
+        leftovers = [name for command in commands for name in stop_leftovers(state.children(command))]
+        if leftovers:
+            self._say(f"Stopped what a killed run had left: {', '.join(leftovers)}.")
+        state.prepare(reset=reset)
+        undo.callback(self._log.close)
+        return listener
+
+    def _start_parts(self, undo: contextlib.ExitStack, listener: socket.socket) -> None:
+        state, log = self._state, self._log
+        secrets = state.secrets()
+        children = Children(state.children("run"))
+        undo.callback(children.stop_all)
+        postgres = PostgresServer(state.postgres, port=_free_port())
+        undo.callback(postgres.stop)
+        aws_listener = undo.enter_context(socket.create_server((LOOPBACK, 0), backlog=128))
+        surroundings = Surroundings(
+            database_url=postgres.dsn(user="app", password=secrets.app_password),
+            aws_endpoint_url=f"http://{LOOPBACK}:{aws_listener.getsockname()[1]}",
+        )
+        aws = AwsSession(surroundings.aws_endpoint_url)
+        # What needs nothing starts beside what it will need.
+        background = undo.enter_context(ThreadPoolExecutor(max_workers=2, thread_name_prefix="start"))
+        database_up = background.submit(postgres.start)
+        aws_up = background.submit(self._start_aws, children, aws_listener, aws)
+
+        make_pool = partial(FunctionPool, children=children, log=log)
+        api = make_pool(surroundings.api(), concurrency=API_CONTAINERS)
+        relay = make_pool(surroundings.relay(), concurrency=1)
+        workers = Workers(surroundings, aws=aws, children=children, log=log, presence=state.workers)
+        checks = health.Checks(api, aws=aws, aws_endpoint_url=surroundings.aws_endpoint_url, presence=state.workers)
+        gateway = Gateway(
+            api, tokens=TokenIssuer(secrets.signing_key), missing=checks.missing, mails=checks.mails, log=log
+        )
+        gateway.serve(listener)
+        undo.callback(gateway.stop)
+        for pool in (api, relay):
+            undo.callback(pool.stop)
+            pool.start()
+        if self._with_workers:
+            undo.callback(workers.stop)
+            workers.start_functions()
+
+        database_up.result()
+        self._say(f"PostgreSQL is up on {LOOPBACK}:{postgres.port}.")
+        self._prepare_database(make_pool, postgres.dsn(), secrets.app_password)
+        aws_up.result()
+        self._say(f"SQS and SES (moto) are up on {surroundings.aws_endpoint_url}.")
+
+        gateway.open.set()
+        schedule = Schedule(relay, every=RELAY_INTERVAL)
+        undo.callback(schedule.stop)
+        schedule.start()
+        if self._with_workers:
+            workers.start()
+        pools = [api, relay, *(workers.pools.values() if self._with_workers else [])]
+        self._wait_until_ready(pools, partial(checks.missing, with_workers=self._with_workers))
+        state.announce(database_url=surroundings.database_url, aws_endpoint_url=surroundings.aws_endpoint_url)
+        undo.callback(state.withdraw)
+
+    def _start_aws(self, children: Children, listener: socket.socket, aws: AwsSession) -> None:
+        descriptor = listener.fileno()
+        with (self._state.logs / "aws.log").open("a") as output:
+            children.start(
+                "aws",
+                [sys.executable, "-m", "local.aws", str(descriptor), str(self._state.mailbox)],
+                environment={**inherited_environment(), **aws_credentials(), "MOTO_DISABLE_GLOBAL_CORS": "true"},
+                folder=ROOT,
+                output=output.fileno(),
+                pass_fds=[descriptor],
+            )
+        aws_setup.prepare(aws)
+
+    def _prepare_database(self, make_pool: Callable[..., FunctionPool], owner_url: str, app_password: str) -> None:
+        """Migrate by the deployed migrator, then do what staff and operators would do."""
+        pool = make_pool(migrator(owner_url), concurrency=1)
+        try:
+            pool.invoke(b"{}", patience=_PATIENCE)
+        except InvocationFailed as error:
+            raise LocalSystemError(
+                f"The database in {shown(self._state.folder)} cannot be migrated ({error}): "
+                f"`RESET=1 PORT={self._state.port} make run` begins with an empty one."
+            ) from error
+        finally:
+            pool.stop()
+        database = Database(StaticCredentials(owner_url))
+        with database.connection() as conn:
+            set_app_password(conn, app_password)
+            add_products(conn, PRODUCTS)
+            if again := publish_again(conn):
+                self._say(f"{again} jobs of the last run are published again.")
+        database.close()
+
+    def _wait_until_ready(self, pools: list[FunctionPool], missing: Callable[[], list[str]]) -> None:
+        deadline = time.monotonic() + _PATIENCE.total_seconds()
+        pause_s = 0.02
+        while parts := missing():
+            for pool in pools:
+                if error := pool.start_error:
+                    raise LocalSystemError(
+                        f"The function {pool.name} does not start ({error}): "
+                        f"see {shown(self._state.logs / pool.name)}.log."
+                    )
+            if time.monotonic() > deadline:
+                raise LocalSystemError(f"Not ready after {_PATIENCE.seconds} s: {', '.join(parts)}.")
+            time.sleep(pause_s)
+            pause_s = min(pause_s * 1.3, 1.0)
+
+
+def _listen(port: int) -> socket.socket:
+    try:
+        return socket.create_server((LOOPBACK, port), backlog=128)
+    except OSError as error:
+        reason = {
+            errno.EADDRINUSE: "is taken by another program",
+            errno.EACCES: "may be used by the administrator only",
+        }.get(error.errno or 0, f"cannot be used ({error.strerror})")
+        raise LocalSystemError(f"Port {port} {reason}: choose another one, as in `PORT={port + 1} make run`.") from None
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        return int(probe.getsockname()[1])

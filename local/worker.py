@@ -1,0 +1,68 @@
+"""`make worker`: the workers of a running system in a terminal of their own."""
+
+import sys
+import time
+
+from local.errors import LocalSystemError
+from local.functions import Surroundings
+from local.logbook import LogBook
+from local.processes import Children, is_alive, stop_leftovers
+from local.settings import LocalSettings
+from local.state import RunningSystem, StateFolder, shown
+from local.stopping import until_stopped
+from local.workers import Workers, queues_without_worker
+from skincare.adapters.aws import AwsSession
+
+_LOOK_AGAIN_S = 0.5
+
+
+def work(settings: LocalSettings) -> int:
+    """Serve the queues of the system that runs on this port, and of the next one when it was restarted."""
+    state = StateFolder.of_port(settings.port)
+    log = LogBook(state.logs, sys.stdout)
+    taken = f"Workers of port {settings.port} run already (process {{pid}}): stop them first."
+    with until_stopped(), state.hold("worker.lock", taken):
+        stop_leftovers(state.children("worker"))
+        _serve_whatever_runs(state, log)
+    log.say("Stopped.")
+    return 0
+
+
+def _serve_whatever_runs(state: StateFolder, log: LogBook) -> None:
+    while True:
+        _serve(_wait_for_system(state, log), state, log)
+        log.say(f"The system on port {state.port} has stopped.")
+
+
+def _wait_for_system(state: StateFolder, log: LogBook) -> RunningSystem:
+    told = False
+    while not (system := state.running()):
+        if not told:
+            log.say(f"Waiting for a system on port {state.port}: start it with `PORT={state.port} make api`.")
+            told = True
+        time.sleep(_LOOK_AGAIN_S)
+    return system
+
+
+def _serve(system: RunningSystem, state: StateFolder, log: LogBook) -> None:
+    surroundings = Surroundings(database_url=system.database_url, aws_endpoint_url=system.aws_endpoint_url)
+    children = Children(state.children("worker"))
+    aws = AwsSession(system.aws_endpoint_url)
+    workers = Workers(surroundings, aws=aws, children=children, log=log, presence=state.workers)
+    try:
+        workers.start_functions()
+        workers.start()
+        told = False
+        while is_alive(system.process) and state.running() == system:
+            if not told and not queues_without_worker(state.workers):
+                log.say(f"Workers of port {state.port} are ready. Ctrl-C stops them.")
+                told = True
+            for pool in workers.pools.values():
+                if error := pool.start_error:
+                    raise LocalSystemError(
+                        f"The function {pool.name} does not start ({error}): see {shown(state.logs / pool.name)}.log."
+                    )
+            time.sleep(_LOOK_AGAIN_S if told else 0.05)
+    finally:
+        workers.stop()
+        children.stop_all()

@@ -1,0 +1,108 @@
+"""The workers: for each queue its event source mapping and the worker function behind it."""
+
+import json
+import threading
+import time
+from dataclasses import asdict
+from datetime import timedelta
+from pathlib import Path
+
+from local.event_source import EventSource
+from local.function_pool import FunctionPool
+from local.functions import Surroundings
+from local.logbook import LogBook
+from local.processes import Children, ProcessIdentity, is_alive, this_process
+from local.queues import queue_arn, queue_url
+from local.settings import WORKER_CONTAINERS
+from skincare.adapters.aws import AwsSession, Timeouts
+from skincare.jobs.queues import QueueName
+
+LONG_POLL = Timeouts(connect=timedelta(seconds=2), read=timedelta(seconds=30))
+"""Longer than the 20 s that SQS lets a receive wait."""
+
+_GRACE = timedelta(seconds=3)
+_SIGN_OF_LIFE_S = 1.0
+_SILENT_AFTER_S = 5.0
+
+
+class Workers:
+    """The consumers of all queues, in this process.
+
+    `presence` is the file by which the gateway knows which of them are ready, wherever they run.
+    """
+
+    def __init__(
+        self, surroundings: Surroundings, *, aws: AwsSession, children: Children, log: LogBook, presence: Path
+    ) -> None:
+        self._aws = aws
+        self._surroundings = surroundings
+        self._log = log
+        self._presence = presence
+        self._stopping = threading.Event()
+        self._presence_thread = threading.Thread(target=self._show_presence, name="presence", daemon=True)
+        self._sources: dict[QueueName, EventSource] = {}
+        self.pools = {
+            queue: FunctionPool(surroundings.worker(queue), children=children, log=log, concurrency=_concurrency(queue))
+            for queue in QueueName
+        }
+
+    def start_functions(self) -> None:
+        """Begin to start one container for each queue; that needs neither the database nor AWS."""
+        for pool in self.pools.values():
+            pool.start()
+
+    def start(self) -> None:
+        """Begin to consume. The queues must exist."""
+        endpoint = self._surroundings.aws_endpoint_url
+        sqs = self._aws.client("sqs", LONG_POLL)
+        for queue, pool in self.pools.items():
+            self._sources[queue] = EventSource(
+                sqs,
+                pool,
+                queue_url=queue_url(endpoint, queue),
+                queue_arn=queue_arn(queue),
+                limits=queue.limits,
+                concurrency=_concurrency(queue),
+                log=self._log,
+            )
+            self._sources[queue].start()
+        self._presence_thread.start()
+
+    def stop(self) -> None:
+        """Receive no more, let running batches finish for a moment, and end the containers."""
+        self._stopping.set()
+        for source in self._sources.values():
+            source.stop()
+        threads = [threading.Thread(target=pool.stop, kwargs={"grace": _GRACE}) for pool in self.pools.values()]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if self._presence_thread.is_alive():
+            self._presence_thread.join()
+        self._presence.unlink(missing_ok=True)
+
+    def _show_presence(self) -> None:
+        while not self._stopping.is_set():
+            ready = [queue for queue in QueueName if self.pools[queue].ready and self._sources[queue].polling.is_set()]
+            building = self._presence.with_suffix(".tmp")
+            building.write_text(json.dumps({"process": asdict(this_process()), "ready": ready}))
+            building.replace(self._presence)
+            # Soon at the beginning, so that nobody waits for the next full second.
+            self._stopping.wait(_SIGN_OF_LIFE_S if len(ready) == len(QueueName) else 0.05)
+
+
+def _concurrency(queue: QueueName) -> int:
+    return min(queue.limits.maximum_concurrency, WORKER_CONTAINERS)
+
+
+def queues_without_worker(presence: Path) -> list[QueueName]:
+    """Return the queues that nobody consumes now."""
+    try:
+        silent_s = time.time() - presence.stat().st_mtime
+        found = json.loads(presence.read_text())
+        alive = silent_s < _SILENT_AFTER_S and is_alive(ProcessIdentity(**found["process"]))
+        ready = found["ready"] if alive else []
+    except (OSError, ValueError, KeyError, TypeError):
+        ready = []
+    return [queue for queue in QueueName if queue not in ready]

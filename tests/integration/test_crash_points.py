@@ -1,0 +1,167 @@
+"""A process is killed at each step between the order and the end of its job; the system comes to rest all the same."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import Connection
+
+from skincare.adapters.aws import AwsSession
+from skincare.app import App
+from skincare.orders.service import place_order
+from tests import crash_process, factories, ledger
+from tests.moto_server import PATIENT, create_queue
+
+ROOT = Path(__file__).parents[2]
+STOCK = 10
+BUYERS = 3
+
+
+@dataclass
+class Shop:
+    """The system at rest: a database, a queue, and the environment that a process of it is given."""
+
+    environ: dict[str, str]
+    conn: Connection
+    app: App
+    aws: AwsSession
+
+    def fill_cart(self, user_id: str) -> None:
+        factories.fill_cart(self.conn, user_id, {"TONER": 1})
+
+    def start(self, role: str, point: str, user_id: str = "") -> subprocess.Popen[bytes]:
+        environ = {**os.environ, **self.environ, "USER_ID": user_id}
+        return subprocess.Popen(
+            [sys.executable, "-m", "tests.crash_process", role, point], cwd=ROOT, env=environ, stdout=subprocess.DEVNULL
+        )
+
+    def place(self, user_id: str) -> None:
+        self.fill_cart(user_id)
+        request = factories.make_place_order(user_id)
+        place_order(request, database=self.app.database, publisher=self.app.publisher)
+
+    def mails(self) -> int:
+        return len(Path(self.environ["MAIL_FILE"]).read_text().splitlines())
+
+    def lives(self) -> list[str]:
+        rows = self.conn.execute("SELECT state FROM jobs WHERE state NOT IN ('completed', 'cancelled', 'dead_letter')")
+        return [state for (state,) in rows]
+
+    def empty_queue(self) -> None:
+        self.aws.client("sqs", PATIENT).purge_queue(QueueUrl=self.environ["QUEUE_URL"])
+
+    def come_to_rest(self) -> None:
+        """Let relay, workers and time go on until no job lives; the queue's own visibility is one second."""
+        deadline = time.monotonic() + 60
+        while self.lives():
+            assert time.monotonic() < deadline, f"jobs live on: {self.lives()}"
+            ledger.let_pass(self.conn, timedelta(minutes=2))
+            crash_process.relay_once(self.app)
+            crash_process.work_once(self.app)
+
+    def committed_orders(self) -> int:
+        row = self.conn.execute("SELECT count(*) FROM orders").fetchone()
+        assert row is not None
+        return int(row[0])
+
+    def check(self, *, orders: int, mails: int) -> None:
+        """Everything adds up: orders, stock, notifications, jobs and mails."""
+        assert self.committed_orders() == orders
+        assert self.conn.execute("SELECT stock FROM products").fetchone() == (STOCK - orders,)
+        told = self.conn.execute("SELECT count(*) FROM order_notifications WHERE status = 'sent'").fetchone()
+        assert told == (orders,)
+        done = self.conn.execute("SELECT count(*) FROM jobs WHERE state = 'completed'").fetchone()
+        assert done == (orders,)
+        assert self.mails() == mails
+
+
+@pytest.fixture
+def shop(database_url: str, aws: AwsSession, aws_endpoint: str, tmp_path: Path) -> Iterator[Shop]:
+    mail = tmp_path / "mails"
+    mail.touch()
+    environ = {
+        "DATABASE_URL": database_url,
+        "AWS_ENDPOINT_URL": aws_endpoint,
+        "QUEUE_URL": create_queue(aws, VisibilityTimeout="1"),
+        "DEAD_LETTER_QUEUE_URL": create_queue(aws),
+        "MAIL_FILE": str(mail),
+    }
+    app = crash_process.make_app(environ)
+    with psycopg.connect(database_url, autocommit=True) as conn:
+        factories.make_product(conn, sku="TONER", stock=STOCK)
+        yield Shop(environ, conn, app, aws)
+    app.database.close()
+
+
+@pytest.mark.parametrize("point", crash_process.POINTS)
+def test_killed_there_nothing_is_lost_and_a_mail_is_doubled_only_between_send_and_mark(shop: Shop, point: str) -> None:
+    role = crash_process.POINTS[point][0]
+    if role == "api":
+        shop.fill_cart("user-1")
+    else:
+        for number in range(BUYERS):
+            shop.place(f"user-{number}")
+    if role == "relay":
+        shop.empty_queue()
+        ledger.let_pass(shop.conn, timedelta(hours=2))
+    process = shop.start(role, point, "user-1")
+    assert process.wait(timeout=60) == -9, "the point was not reached"
+    orders = 1 if role == "api" else BUYERS
+    ledger.let_pass(shop.conn, timedelta(minutes=2))
+    shop.come_to_rest()
+    doubled = shop.mails() - orders
+    assert 0 <= doubled <= (BUYERS if point == "sent" else 0)
+    shop.check(orders=orders, mails=orders + doubled)
+
+
+def test_killed_inside_the_statement_the_order_is_there_whole_or_not_at_all(shop: Shop, owner_url: str) -> None:
+    shop.fill_cart("user-1")
+    with psycopg.connect(owner_url) as holder:
+        holder.execute("SELECT 1 FROM products FOR UPDATE")
+        process = shop.start("api", "", "user-1")
+        _wait_until_somebody_waits_for_a_lock(shop.conn)
+        process.kill()
+        process.wait(timeout=10)
+    _wait_until_nobody_works(shop.conn)
+    shop.come_to_rest()
+    orders = shop.committed_orders()
+    shop.check(orders=orders, mails=orders)
+    shop.place("user-2")
+    shop.come_to_rest()
+    shop.check(orders=orders + 1, mails=orders + 1)
+
+
+def test_a_published_message_that_vanishes_is_sent_again(shop: Shop) -> None:
+    shop.place("user-1")
+    shop.empty_queue()
+    ledger.let_pass(shop.conn, timedelta(hours=1))
+    shop.come_to_rest()
+    shop.check(orders=1, mails=1)
+
+
+def _wait_until_somebody_waits_for_a_lock(conn: Connection) -> None:
+    _wait_for(
+        conn,
+        "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()",
+    )
+
+
+def _wait_until_nobody_works(conn: Connection) -> None:
+    _wait_for(
+        conn,
+        """SELECT count(*) = 0 FROM pg_stat_activity
+        WHERE state = 'active' AND pid <> pg_backend_pid() AND datname = current_database()""",
+    )
+
+
+def _wait_for(conn: Connection, query: str) -> None:
+    deadline = time.monotonic() + 20
+    while conn.execute(query.encode()).fetchone() != (True,):
+        assert time.monotonic() < deadline, query

@@ -1,0 +1,142 @@
+"""What our queries say to the database, word for word: nothing that pins a connection behind RDS Proxy."""
+
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from types import ModuleType
+
+import psycopg
+import pytest
+from psycopg import Connection, errors
+
+import skincare
+from skincare.carts import repository as carts
+from skincare.catalog import repository as catalog
+from skincare.database.connection import Database, StaticCredentials
+from skincare.identifiers import new_job_id, new_order_number
+from skincare.jobs.repository import dead_letter, lease, operations, outbox
+from skincare.jobs.retry import Completed
+from skincare.notifications import repository as notifications
+from skincare.notifications.models import NotificationStatus, NotificationType
+from skincare.orders import repository as orders
+from tests import ledger
+from tests.factories import fill_cart, make_order, make_place_order, make_product, make_user_id
+from tests.wire import Wire
+
+TIMES = 10
+
+type Query = Callable[[], object]
+
+
+def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], Query]:
+    """Return a call of each repository function on `conn`; what they need is there, put by `seed`."""
+    user, product, order = make_user_id(), make_product(seed), make_order(seed).order
+    fill_cart(seed, user, {product.sku: 1})
+    (row,) = seed.execute("SELECT id, user_id FROM orders WHERE order_number = %s", [order.order_number])
+    order_id, buyer = row
+    token = ledger.new_token()
+    leased, waiting, refused = (ledger.enqueue(seed) for _ in range(3))
+    ledger.claim_one(seed, leased.job_id, token=token)
+    return {
+        (carts, "load"): lambda: carts.load(conn, user),
+        (carts, "put_item"): lambda: carts.put_item(conn, user, product.sku, 2),
+        (carts, "remove_item"): lambda: carts.remove_item(conn, user, make_product(seed).sku),
+        (catalog, "find"): lambda: catalog.find(conn, product.sku),
+        (catalog, "list_after"): lambda: catalog.list_after(conn, "", limit=10),
+        (notifications, "load_order_to_confirm"): lambda: notifications.load_order_to_confirm(conn, order.order_number),
+        (notifications, "record_notification"): lambda: notifications.record_notification(
+            conn, order_id, NotificationType.ORDER_CONFIRMATION, NotificationStatus.SENT
+        ),
+        (orders, "place"): lambda: orders.place(
+            conn, make_place_order(user), order_number=new_order_number(), job_id=new_job_id()
+        ),
+        (orders, "checkout_state"): lambda: orders.checkout_state(conn, user),
+        (orders, "find"): lambda: orders.find(conn, buyer, order.order_number),
+        (orders, "list_before"): lambda: orders.list_before(conn, buyer, None, limit=10),
+        (orders, "cancel"): lambda: orders.cancel(conn, buyer, order.order_number),
+        (outbox, "insert"): lambda: outbox.insert(conn, new_job_id(), ledger.PAYLOAD),
+        (outbox, "take_due"): lambda: outbox.take_due(conn, limit=10),
+        (outbox, "mark_published"): lambda: outbox.mark_published(conn, [waiting]),
+        (outbox, "dead_letter_refused"): lambda: outbox.dead_letter_refused(
+            conn, [refused], error_class="X", error_message="x"
+        ),
+        (lease, "claim"): lambda: ledger.claim_one(conn, waiting.job_id),
+        (lease, "settle"): lambda: lease.settle(conn, {leased.job_id: Completed()}, token=token),
+        (dead_letter, "dead_letter_unreadable"): lambda: dead_letter.dead_letter_unreadable(
+            conn, ledger.enqueue(seed).job_id, error_class="X", error_message="x"
+        ),
+        (dead_letter, "sweep"): lambda: dead_letter.sweep(conn, [(waiting.job_id, None)], budgets={}),
+        (dead_letter, "redrive"): lambda: dead_letter.redrive(conn, [refused.job_id]),
+        (operations, "cancel"): lambda: operations.cancel(conn, [waiting.job_id]),
+        (operations, "list_jobs"): lambda: operations.list_jobs(conn),
+    }
+
+
+def repository_functions() -> set[tuple[str, str]]:
+    """Return module and name of every public function of a repository that takes a connection."""
+    names = [module.name for module in pkgutil.walk_packages(skincare.__path__, "skincare.")]
+    return {
+        (name, function)
+        for name in names
+        if "repository" in name.split(".")
+        for function, value in inspect.getmembers(import_module(name), inspect.isfunction)
+        if value.__module__ == name and not function.startswith("_") and "conn" in inspect.signature(value).parameters
+    }
+
+
+@pytest.fixture
+def seed(owner_url: str) -> Iterator[Connection]:
+    with psycopg.connect(owner_url, autocommit=True) as conn:
+        yield conn
+
+
+@pytest.fixture
+def wire(database_url: str) -> Iterator[Wire]:
+    with Wire(database_url) as wire:
+        yield wire
+
+
+@pytest.fixture
+def database(wire: Wire) -> Iterator[Database]:
+    database = Database(StaticCredentials(wire.url))
+    yield database
+    database.close()
+
+
+class TestOurQueries:
+    def test_pin_nothing_however_often_they_run(self, wire: Wire, database: Database, seed: Connection) -> None:
+        called = set()
+        for _ in range(TIMES):
+            with database.connection() as conn:
+                for (module, name), query in queries(conn, seed).items():
+                    query()
+                    called.add((module.__name__, name))
+        assert called == repository_functions(), "a repository function is missing in this test"
+        statements = [content for kind, content in wire.said() if kind == "P"]
+        assert len(statements) >= TIMES * len(called)
+        assert wire.pins() == []
+        assert len(wire.links) == 1
+
+    def test_pin_nothing_when_they_fail_and_are_rolled_back(self, wire: Wire, database: Database) -> None:
+        for _ in range(TIMES):
+            with pytest.raises(errors.NotNullViolation), database.connection() as conn, conn.transaction():
+                conn.execute("INSERT INTO products (sku) VALUES (%(sku)s)", {"sku": "SKU-1"})
+        assert len(wire.said()) > TIMES
+        assert wire.pins() == []
+
+
+class TestTheWire:
+    @pytest.mark.parametrize(
+        "statement",
+        ["SET timezone = 'UTC'", "LISTEN news", "DEALLOCATE ALL", "SELECT set_config('a.b', 'c', false)"],
+    )
+    def test_hears_a_statement_that_pins(self, wire: Wire, statement: str) -> None:
+        with psycopg.connect(wire.url, autocommit=True) as conn:
+            conn.execute(statement.encode())
+        assert [statement.encode() in content for content in wire.pins()] == [True]
+
+    def test_hears_a_named_statement(self, wire: Wire) -> None:
+        with psycopg.connect(wire.url, autocommit=True, prepare_threshold=0) as conn:
+            conn.execute("SELECT 1")
+        assert wire.pins() != []

@@ -1,0 +1,100 @@
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from local.errors import LocalSystemError
+from local.state import StateFolder
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> StateFolder:
+    folder = StateFolder(tmp_path / "8123", port=8123)
+    with folder.hold("run.lock", "unused"):
+        folder.prepare(reset=False)
+    return folder
+
+
+class TestStateFolder:
+    def test_secrets_are_made_once_and_only_their_owner_may_read_them(self, state: StateFolder) -> None:
+        assert state.known_secrets() is None
+        made = state.secrets()
+        assert state.secrets() == made == state.known_secrets()
+        assert stat.S_IMODE((state.folder / "secrets.json").stat().st_mode) == 0o600
+
+    @pytest.mark.parametrize("text", ["", "{", "[]", '{"app_password": "x"}', '"text"'])
+    def test_damaged_secrets_give_one_sentence_that_says_what_to_do(self, state: StateFolder, text: str) -> None:
+        (state.folder / "secrets.json").write_text(text)
+        with pytest.raises(LocalSystemError, match=r"^The state folder .+8123 cannot be used \(.+\): `RESET=1 .+\.$"):
+            state.secrets()
+
+    def test_a_file_in_the_place_of_the_folder_gives_one_sentence(self, tmp_path: Path) -> None:
+        (tmp_path / "8123").write_text("")
+        state = StateFolder(tmp_path / "8123", port=8123)
+        sentence = r"^The state folder .+8123 cannot be used \(.+\): "
+        with pytest.raises(LocalSystemError, match=sentence), state.hold("run.lock", "unused"):
+            pass
+
+    def test_reset_empties_it_but_keeps_the_locks_that_somebody_holds(self, state: StateFolder) -> None:
+        state.secrets()
+        state.mailbox.write_text("{}\n")
+        with state.hold("run.lock", "unused"):
+            state.prepare(reset=True)
+            left = {entry.name for entry in state.folder.iterdir()}
+        assert left == {"run.lock", "logs", "children"}
+
+    def test_without_reset_the_data_stays(self, state: StateFolder) -> None:
+        secrets = state.secrets()
+        state.prepare(reset=False)
+        assert state.known_secrets() == secrets
+
+    def test_a_lock_is_held_by_one_process_whose_number_the_other_is_told(self, state: StateFolder) -> None:
+        with state.hold("run.lock", "unused"):
+            sentence = f"^taken by {os.getpid()}$"
+            with pytest.raises(LocalSystemError, match=sentence), state.hold("run.lock", "taken by {pid}"):
+                pass
+            with state.hold("worker.lock", "unused"):
+                pass
+        with state.hold("run.lock", "unused"):
+            pass
+
+
+class TestTheRunningSystem:
+    def test_it_is_found_while_its_process_lives(self, state: StateFolder) -> None:
+        assert state.running() is None
+        state.announce(database_url="postgresql://a", aws_endpoint_url="http://b")
+        system = state.running()
+        assert system is not None
+        assert (system.process.pid, system.database_url, system.aws_endpoint_url) == (
+            os.getpid(),
+            "postgresql://a",
+            "http://b",
+        )
+        assert stat.S_IMODE((state.folder / "running.json").stat().st_mode) == 0o600
+        state.withdraw()
+        assert state.running() is None
+
+    def test_a_system_that_was_killed_is_not_found(self, state: StateFolder) -> None:
+        state.announce(database_url="postgresql://a", aws_endpoint_url="http://b")
+        file = state.folder / "running.json"
+        note = json.loads(file.read_text())
+        note["process"]["started"] = "at another time"
+        file.write_text(json.dumps(note))
+        assert state.running() is None
+
+    @pytest.mark.parametrize("text", ["", "[]", "{}", '{"process": 1}', '{"process": {"pid": 1}}'])
+    def test_a_damaged_note_means_that_nothing_runs(self, state: StateFolder, text: str) -> None:
+        (state.folder / "running.json").write_text(text)
+        assert state.running() is None
+
+    def test_starting_withdraws_what_a_killed_one_had_announced(self, state: StateFolder) -> None:
+        state.announce(database_url="postgresql://a", aws_endpoint_url="http://b")
+        state.prepare(reset=False)
+        assert not (state.folder / "running.json").exists()
+
+    def test_what_it_knows_is_not_in_its_representation(self, state: StateFolder) -> None:
+        state.announce(database_url="postgresql://user:secret@host", aws_endpoint_url="http://b")
+        assert "secret" not in repr(state.running())
+        assert state.secrets().app_password not in repr(state.secrets())
