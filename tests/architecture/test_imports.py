@@ -73,11 +73,11 @@ def module_names() -> list[str]:
 
 
 def probe(module: str, *, source: str = PROBE) -> dict[str, list[str]]:
-    ours = json.dumps([f"{ROOT}/{folder}" for folder in LAMBDA_CODE])
+    folders = [f"{ROOT}/{folder}" for folder in LAMBDA_CODE]
     done = subprocess.run(
-        [sys.executable, "-c", source, ours, module],
+        [sys.executable, "-c", source, json.dumps(folders), module],
         cwd=ROOT,
-        env={"PATH": "/usr/bin:/bin"},
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(folders)},
         capture_output=True,
         text=True,
         timeout=60,

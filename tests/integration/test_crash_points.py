@@ -15,6 +15,7 @@ from psycopg import Connection
 
 from skincare.adapters.aws import AwsSession
 from skincare.app import App
+from skincare.jobs.retry import CRASH_LIMIT
 from skincare.orders.service import place_order
 from tests import crash_process, factories, ledger
 from tests.moto_server import PATIENT, create_queue
@@ -42,9 +43,9 @@ class Shop:
             [sys.executable, "-m", "tests.crash_process", role, point], cwd=ROOT, env=environ, stdout=subprocess.DEVNULL
         )
 
-    def place(self, user_id: str) -> None:
+    def place(self, user_id: str, *, email: str = "buyer@example.com") -> None:
         self.fill_cart(user_id)
-        request = factories.make_place_order(user_id)
+        request = factories.make_place_order(user_id, email=email)
         place_order(request, database=self.app.database, publisher=self.app.publisher)
 
     def mails(self) -> int:
@@ -52,6 +53,12 @@ class Shop:
 
     def lives(self) -> list[str]:
         rows = self.conn.execute("SELECT state FROM jobs WHERE state NOT IN ('completed', 'cancelled', 'dead_letter')")
+        return [state for (state,) in rows]
+
+    def states(self, user_id: str) -> list[str]:
+        rows = self.conn.execute(
+            "SELECT state FROM jobs JOIN orders USING (order_number) WHERE user_id = %s", [user_id]
+        )
         return [state for (state,) in rows]
 
     def empty_queue(self) -> None:
@@ -144,6 +151,23 @@ def test_a_published_message_that_vanishes_is_sent_again(shop: Shop) -> None:
     ledger.let_pass(shop.conn, timedelta(hours=1))
     shop.come_to_rest()
     shop.check(orders=1, mails=1)
+
+
+def test_a_poison_job_kills_its_process_five_times_and_is_buried_while_its_neighbours_are_done(shop: Shop) -> None:
+    shop.environ["POISON"] = "poison@example.com"
+    shop.place("user-0", email="poison@example.com")
+    for number in (1, 2):
+        shop.place(f"user-{number}")
+    kills = 0
+    while "dead_letter" not in shop.states("user-0"):
+        kills += shop.start("worker", "").wait(timeout=60) == -9
+        ledger.let_pass(shop.conn, timedelta(minutes=2))
+        assert kills <= CRASH_LIMIT
+    assert kills == CRASH_LIMIT
+    assert shop.states("user-1") == shop.states("user-2") == ["completed"]
+    attempts = shop.conn.execute("SELECT attempts FROM jobs WHERE state = 'completed'").fetchall()
+    assert attempts == [(1,), (1,)]
+    assert BUYERS - 1 <= shop.mails() <= 2 * (BUYERS - 1)
 
 
 def _wait_until_somebody_waits_for_a_lock(conn: Connection) -> None:

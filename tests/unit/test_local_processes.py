@@ -91,16 +91,13 @@ class TestChildren:
         children = Children(tmp_path / "notes")
         pid_file = tmp_path / "grandchild"
         script = (
-            "import os, signal
-pid = os.fork()
-"
-            f"if pid: open({str(pid_file)!r}, 'w').write(f'{{pid}}\n')
-"
+            "import os, pathlib, signal; pid = os.fork();"
+            f"pid and pathlib.Path({str(pid_file)!r}).write_text(f'{{pid}}.');"
             "signal.pause()"
         )
         self.start(children, tmp_path, sys.executable, "-c", script)
-        wait_for(lambda: pid_file.exists() and pid_file.read_text().endswith("\n"), "the grandchild")
-        grandchild = identify(int(pid_file.read_text()))
+        wait_for(lambda: pid_file.exists() and pid_file.read_text().endswith("."), "the grandchild")
+        grandchild = identify(int(pid_file.read_text().rstrip(".")))
         assert grandchild is not None
         children.stop_all()
         wait_for(lambda: not is_alive(grandchild), "the end of the grandchild")

@@ -1,0 +1,49 @@
+"""What a cold start of the API loads: every module that it does not need costs each first request."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+TELL = "import json, sys; print(json.dumps(sorted(sys.modules)))"
+
+# The last is Powertools' own validation of requests and answers, which costs as much as the rest of the resolver.
+UNWANTED = [
+    "boto3",
+    "botocore",
+    "jinja2",
+    "urllib3",
+    "requests",
+    "aws_xray_sdk",
+    "reportlab",
+    "hypothesis",
+    "aws_lambda_powertools.event_handler.openapi.dependant",
+    "aws_lambda_powertools.event_handler.middlewares.openapi_validation",
+]
+
+
+def modules_after(code: str) -> set[str]:
+    process = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{TELL}"], capture_output=True, text=True, timeout=120, check=True
+    )
+    return set(json.loads(process.stdout.splitlines()[-1]))
+
+
+@pytest.fixture(scope="module")
+def modules() -> set[str]:
+    return modules_after("import api.lambda_function")
+
+
+class TestTheEntryPoint:
+    @pytest.mark.parametrize("name", UNWANTED)
+    def test_loads_nothing_that_no_checkout_needs(self, modules: set[str], name: str) -> None:
+        assert name not in modules
+
+    def test_loads_what_every_checkout_needs(self, modules: set[str]) -> None:
+        """A first request should not pay for what the start could have loaded."""
+        assert {"psycopg", "pydantic", "skincare.orders.repository", "api.schemas"} <= modules
+
+    def test_needs_no_setting_and_no_network_to_be_imported(self) -> None:
+        code = "import socket; socket.socket.connect = None; import os; os.environ.clear(); import api.lambda_function"
+        assert "api.lambda_function" in modules_after(code)

@@ -1,0 +1,192 @@
+import json
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from werkzeug.test import Client, TestResponse
+
+from api.app import ROUTES
+from local import gateway as gateway_module
+from local.function import InvocationFailed
+from local.gateway import PUBLIC_ROUTES, Gateway
+from local.logbook import LogBook
+from local.tokens import TokenIssuer, new_signing_key
+
+TOKENS = TokenIssuer(new_signing_key())
+
+
+class FakeFunction:
+    """Answers 200, or what it was told to; keeps the events."""
+
+    def __init__(self) -> None:
+        self.events: list[dict[str, Any]] = []
+        self.answer: bytes | InvocationFailed = b'{"statusCode": 200, "body": "hello"}'
+        self.may_answer = threading.Event()
+        self.may_answer.set()
+
+    def invoke(self, payload: bytes, *, patience: timedelta, trace_id: str | None = None) -> bytes:
+        self.events.append(json.loads(payload))
+        self.may_answer.wait(30)
+        if isinstance(self.answer, InvocationFailed):
+            raise self.answer
+        return self.answer
+
+
+class Front:
+    """A gateway with a fake function behind it and an HTTP client before it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.function = FakeFunction()
+        self.missing: list[str] = []
+        self.mails: list[dict[str, Any]] = [{"to": "buyer@example.com"}]
+        self.gateway = Gateway(
+            self.function,
+            tokens=TOKENS,
+            missing=lambda: self.missing,
+            mails=lambda: self.mails,
+            log=LogBook(folder, None),
+        )
+        self.gateway.open.set()
+        self._client = Client(self.gateway)
+
+    def call(self, method: str, path: str, *, token: str | None = None, **options: Any) -> TestResponse:
+        headers = options.pop("headers", {})
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        return self._client.open(path, method=method, headers=headers, base_url="http://127.0.0.1:8000", **options)
+
+
+@pytest.fixture
+def front(tmp_path: Path) -> Iterator[Front]:
+    front = Front(tmp_path)
+    yield front
+    front.function.may_answer.set()
+    front.gateway._log.close()
+
+
+@pytest.fixture(scope="module")
+def token() -> str:
+    return TOKENS.issue("buyer@example.com", expires_in=timedelta(hours=1))
+
+
+def assert_problem(response: TestResponse, status: int, code: str) -> None:
+    assert response.status_code == status
+    assert response.content_type == "application/problem+json"
+    assert response.json is not None
+    assert {name: response.json[name] for name in ("type", "status", "code")} == {
+        "type": f"urn:skincare:problem:{code}",
+        "status": status,
+        "code": code,
+    }
+    assert response.json["instance"] == f"urn:skincare:request:{response.json['request_id']}"
+
+
+class TestTheAuthorizer:
+    def test_a_token_becomes_the_claims_of_the_event(self, front: Front, token: str) -> None:
+        assert front.call("POST", "/v1/orders", token=token).get_data() == b"hello"
+        [event] = front.function.events
+        assert event["routeKey"] == "$default"
+        assert event["requestContext"]["authorizer"]["jwt"]["claims"]["email"] == "buyer@example.com"
+
+    @pytest.mark.parametrize("path", ["/v1/orders", "/v1/cart", "/v1/nothing", "/", "/health/", "/v1/products/A/B"])
+    @pytest.mark.parametrize("bad_token", [None, "a.b.c"])
+    def test_without_a_valid_one_the_function_is_not_asked(
+        self, front: Front, path: str, bad_token: str | None
+    ) -> None:
+        response = front.call("GET", path, token=bad_token)
+        assert_problem(response, 401, "unauthenticated")
+        assert response.headers["WWW-Authenticate"] == "Bearer"
+        assert front.function.events == []
+
+    @pytest.mark.parametrize(
+        ("method", "path", "route", "parameters"),
+        [
+            ("GET", "/v1/products", "GET /v1/products", None),
+            ("GET", "/v1/products/SERUM-1", "GET /v1/products/{sku}", {"sku": "SERUM-1"}),
+            (
+                "POST",
+                "/v1/payments/webhook/midtrans",
+                "POST /v1/payments/webhook/{gateway}",
+                {"gateway": "midtrans"},
+            ),
+        ],
+    )
+    def test_a_public_route_needs_none_and_looks_at_none(
+        self, front: Front, method: str, path: str, route: str, parameters: dict[str, str] | None
+    ) -> None:
+        assert front.call(method, path, token="a.b.c").status_code == 200
+        [event] = front.function.events
+        assert (event["routeKey"], event.get("pathParameters")) == (route, parameters)
+        assert "authorizer" not in event["requestContext"]
+
+    def test_another_method_on_a_public_path_is_not_public(self, front: Front) -> None:
+        assert_problem(front.call("DELETE", "/v1/products"), 401, "unauthenticated")
+
+    def test_the_routes_that_the_api_calls_public_are_those_that_it_lets_pass(self) -> None:
+        public = {f"{route.method} {route.path}" for route in ROUTES if route.public}
+        assert public == {route for route in PUBLIC_ROUTES if "webhook" not in route}
+
+
+class TestTheIntegration:
+    def test_a_function_that_fails_is_a_500(self, front: Front, token: str) -> None:
+        front.function.answer = InvocationFailed("ValueError", "secret details")
+        response = front.call("GET", "/v1/cart", token=token)
+        assert_problem(response, 500, "internal_error")
+        assert "secret" not in response.get_data(as_text=True)
+
+    def test_a_malformed_answer_is_a_500(self, front: Front, token: str) -> None:
+        front.function.answer = b'{"statusCode": "ok"}'
+        assert_problem(front.call("GET", "/v1/cart", token=token), 500, "internal_error")
+
+    def test_a_function_that_is_too_slow_is_a_503(
+        self, front: Front, token: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(gateway_module, "_INTEGRATION_TIMEOUT", timedelta(milliseconds=20))
+        front.function.may_answer.clear()
+        assert_problem(front.call("GET", "/v1/cart", token=token), 503, "unavailable")
+
+    def test_no_free_container_is_a_503(self, front: Front, token: str) -> None:
+        front.function.answer = InvocationFailed("TooManyRequestsException", "")
+        assert_problem(front.call("GET", "/v1/cart", token=token), 503, "unavailable")
+
+    @pytest.mark.parametrize("size", [10_000_001, 7_000_000])
+    def test_a_body_above_the_limit_of_gateway_or_function_is_a_413(self, front: Front, token: str, size: int) -> None:
+        assert_problem(front.call("POST", "/v1/orders", token=token, data=b"x" * size), 413, "body_too_large")
+        assert front.function.events == []
+
+    def test_before_the_database_is_migrated_all_but_health_is_a_503(self, front: Front, token: str) -> None:
+        front.gateway.open.clear()
+        assert_problem(front.call("GET", "/v1/products"), 503, "unavailable")
+        assert front.call("GET", "/health").status_code == 200
+
+
+class TestHealth:
+    def test_it_is_ok_when_nothing_is_missing(self, front: Front) -> None:
+        response = front.call("GET", "/health")
+        assert (response.status_code, response.json) == (200, {"status": "ok"})
+
+    def test_it_names_what_is_missing(self, front: Front) -> None:
+        front.missing = ["database", "worker of payments"]
+        response = front.call("GET", "/health")
+        assert (response.status_code, response.json) == (
+            503,
+            {"status": "unavailable", "missing": ["database", "worker of payments"]},
+        )
+
+
+class TestWhatIsOnlyForThisMachine:
+    def test_it_shows_the_mails(self, front: Front) -> None:
+        response = front.call("GET", "/_local/mails")
+        assert (response.status_code, response.json) == (200, [{"to": "buyer@example.com"}])
+
+    @pytest.mark.parametrize(("method", "path"), [("GET", "/_local/"), ("GET", "/_local/x"), ("POST", "/_local/mails")])
+    def test_there_is_nothing_else(self, front: Front, method: str, path: str) -> None:
+        assert_problem(front.call(method, path), 404, "route_unknown")
+        assert front.function.events == []
+
+    def test_a_page_under_another_name_for_this_address_gets_nothing(self, front: Front) -> None:
+        response = front.call("GET", "/_local/mails", headers={"Host": "evil.example.com:8000"})
+        assert_problem(response, 403, "forbidden")

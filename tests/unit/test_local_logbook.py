@@ -1,0 +1,75 @@
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from local.logbook import LogBook, readable
+
+
+class ClosedTerminal(io.StringIO):
+    def write(self, text: str) -> int:
+        raise BrokenPipeError
+
+
+class TestALineOnTheTerminal:
+    def test_it_is_the_event_and_its_ids(self) -> None:
+        line = json.dumps(
+            {
+                "level": "INFO",
+                "location": "place:10",
+                "message": "order.placed",
+                "timestamp": "2026-01-01",
+                "service": "skincare",
+                "aws_request_id": "a-1",
+                "request_id": "r-1",
+                "order_number": "SKN-1",
+                "attempt": 2,
+                "absent": None,
+            }
+        )
+        assert readable(line) == ("INFO", "order.placed request_id=r-1 order_number=SKN-1 attempt=2")
+
+    def test_what_is_no_information_says_so_first(self) -> None:
+        assert readable('{"level": "ERROR", "message": "job.failed"}') == ("ERROR", "ERROR job.failed")
+
+    def test_an_error_of_the_runtime_has_its_type(self) -> None:
+        line = '{"level": "ERROR", "errorType": "ValueError", "errorMessage": "no", "stackTrace": ["…"]}'
+        assert readable(line) == ("ERROR", "ERROR ValueError errorMessage=no")
+
+    @pytest.mark.parametrize("line", ["plain text", "[1]", "3", '"text"'])
+    def test_what_is_no_json_object_stays_as_it_is(self, line: str) -> None:
+        assert readable(line) == ("INFO", line)
+
+    @pytest.mark.parametrize(
+        "line", ['{"_aws": {}, "Orders": 1}', '{"message": "x", "route": "/health", "status": 200}']
+    )
+    def test_metrics_and_good_health_are_not_shown(self, line: str) -> None:
+        assert readable(line) is None
+
+
+class TestTheLogBook:
+    def test_a_line_is_raw_in_the_file_and_readable_on_the_terminal(self, tmp_path: Path) -> None:
+        terminal = io.StringIO()
+        log = LogBook(tmp_path / "logs", terminal)
+        log.relay("api", '{"level": "INFO", "message": "order.placed", "service": "skincare"}')
+        log.close()
+        assert (tmp_path / "logs" / "api.log").read_text() == (
+            '{"level": "INFO", "message": "order.placed", "service": "skincare"}\n'
+        )
+        assert terminal.getvalue().endswith(" api                   order.placed\n")
+
+    def test_without_a_terminal_the_file_is_written(self, tmp_path: Path) -> None:
+        log = LogBook(tmp_path, None)
+        log.event("gateway", "started", port=8000)
+        log.say("nobody reads this")
+        log.close()
+        assert json.loads((tmp_path / "gateway.log").read_text())["port"] == 8000
+
+    def test_a_terminal_that_was_closed_stops_nothing(self, tmp_path: Path) -> None:
+        log = LogBook(tmp_path, ClosedTerminal())
+        log.say("hello")
+        log.relay("api", "one")
+        log.relay("api", "two")
+        log.close()
+        assert (tmp_path / "api.log").read_text() == "one\ntwo\n"
