@@ -9,13 +9,13 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from local.function import Function, InvocationFailed
+from local.function import Function, FunctionStopped, InvocationFailed
 from local.logbook import LogBook
-from local.settings import REGION
+from local.sqs_event import failed_identifiers, record
 from skincare.jobs.queues import QueueLimits
 
 if TYPE_CHECKING:
@@ -64,13 +64,14 @@ class EventSource:
         return self._queue_arn.rpartition(":")[2]
 
     def start(self) -> None:
-        """Begin to poll. Raises ValueError where Lambda would refuse the mapping or AWS advises against it.
+        """Begin to poll.
 
-        The queue's own visibility timeout is asked for, not what it should be.
+        Raises ValueError where the queue hides messages for less than six function timeouts and the window,
+        which AWS advises against, and refuses below one.
         """
         answer = self._sqs.get_queue_attributes(QueueUrl=self._queue_url, AttributeNames=["VisibilityTimeout"])
         visibility = timedelta(seconds=int(answer["Attributes"]["VisibilityTimeout"]))
-        if visibility < 6 * self._limits.function_timeout + self._limits.batch_window:
+        if visibility < self._limits.visibility_timeout:
             raise ValueError(f"{self.source}: a visibility of {visibility} is below six function timeouts")
         self.polling.set()
         threading.Thread(target=self._poll, name=f"poll-{self.source}", daemon=True).start()
@@ -80,6 +81,10 @@ class EventSource:
         self._stopping.set()
         self.polling.clear()
         self._batches.shutdown(wait=False)
+
+    def wait_for_batches(self) -> None:
+        """Return when the last batch is answered and what it handled is deleted."""
+        self._batches.shutdown(wait=True)
 
     def _poll(self) -> None:
         while not self._stopping.is_set():
@@ -134,9 +139,12 @@ class EventSource:
 
     def _handled(self, messages: "list[MessageTypeDef]") -> "list[MessageTypeDef]":
         """Let the function handle a batch and return the messages it did not report as failed."""
-        event = {"Records": [_record(message, self._queue_arn) for message in messages]}
+        event = {"Records": [record(message, self._queue_arn) for message in messages]}
         try:
             answer = self._function.invoke(json.dumps(event).encode(), patience=_PATIENCE)
+        except FunctionStopped:
+            self._release(messages)
+            return []
         except InvocationFailed as error:
             self._log.event(self.source, "batch.failed", level="ERROR", error=error.error_type, messages=len(messages))
             return []
@@ -165,51 +173,3 @@ class EventSource:
                 self._sqs.change_message_visibility(
                     QueueUrl=self._queue_url, ReceiptHandle=message["ReceiptHandle"], VisibilityTimeout=0
                 )
-
-
-def failed_identifiers(answer: bytes) -> set[str] | None:
-    """Return the message ids that a function reports as failed; None when the whole batch counts as failed.
-
-    Nothing, null, {} and an empty or null list are success. An identifier that is missing, null, empty or no
-    string fails the batch. A member of another name is a mistake of ours that Lambda may take for success:
-    here it fails the batch, so that it is seen.
-    """
-    try:
-        value: Any = json.loads(answer) if answer.strip() else None
-    except ValueError:
-        return None
-    match value:
-        case None | {"batchItemFailures": None}:
-            return set()
-        case {"batchItemFailures": list(failures)}:
-            identifiers = [entry.get("itemIdentifier") if isinstance(entry, dict) else None for entry in failures]
-            valid = {identifier for identifier in identifiers if isinstance(identifier, str) and identifier}
-            return valid if len(valid) == len(set(identifiers)) else None
-        case _:
-            return set() if value == {} else None
-
-
-def _record(message: "MessageTypeDef", queue_arn: str) -> dict[str, Any]:
-    """Return a message as Lambda hands it to a function."""
-    record: dict[str, Any] = {
-        "messageId": message["MessageId"],
-        "receiptHandle": message["ReceiptHandle"],
-        "body": message["Body"],
-        "attributes": dict(message.get("Attributes", {})),
-        "messageAttributes": {
-            name: {
-                "stringValue": attribute.get("StringValue"),
-                "stringListValues": [],
-                "binaryListValues": [],
-                "dataType": attribute["DataType"],
-            }
-            for name, attribute in message.get("MessageAttributes", {}).items()
-        },
-        "md5OfBody": message["MD5OfBody"],
-        "eventSource": "aws:sqs",
-        "eventSourceARN": queue_arn,
-        "awsRegion": REGION,
-    }
-    if digest := message.get("MD5OfMessageAttributes"):
-        record["md5OfMessageAttributes"] = digest
-    return record

@@ -34,6 +34,13 @@ class InvocationFailed(Exception):
         self.detail = detail
 
 
+class FunctionStopped(InvocationFailed):
+    """The local system stops; the function never got the event."""
+
+    def __init__(self) -> None:
+        super().__init__("Sandbox.Stopped", "the local system stops")
+
+
 class Function(Protocol):
     """Something that can be invoked: a pool of containers, or a fake."""
 

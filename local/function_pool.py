@@ -6,9 +6,9 @@ import uuid
 from datetime import timedelta
 
 from local.container import Container
-from local.function import FunctionDefinition, InvocationFailed
+from local.function import FunctionDefinition, FunctionStopped, InvocationFailed
 from local.logbook import LogBook
-from local.processes import Children
+from local.processes import Children, ChildrenStopped
 
 _LONGEST_PAUSE_S = 5.0
 
@@ -103,7 +103,7 @@ class FunctionPool:
                         self._start_one()
                     if not self._changed.wait(deadline - time.monotonic()):
                         raise InvocationFailed("TooManyRequestsException", "no container became free in time")
-                raise InvocationFailed("Sandbox.Stopped", "the local system stops")
+                raise FunctionStopped
             finally:
                 self._waiting -= 1
 
@@ -128,8 +128,10 @@ class FunctionPool:
             container.wait_until_ready()
         except InvocationFailed as failure:
             error = failure
-        except RuntimeError:  # the children were stopped meanwhile
-            error = InvocationFailed("Sandbox.Stopped", "the local system stops")
+        except ChildrenStopped:
+            error = FunctionStopped()
+        except OSError as failure:
+            error = InvocationFailed("Sandbox.StartFailed", str(failure))
         with self._changed:
             self._starting -= 1
             if error is None and container and container.exited.is_set():
@@ -140,7 +142,8 @@ class FunctionPool:
             elif container and not self._stopping:
                 self._failed_starts = 0
                 self._containers.add(container)
-                self._idle.append(container)
+                # Behind those that have served before: its first event is the slowest.
+                self._idle.insert(0, container)
             self._changed.notify_all()
             failures, unwanted = self._failed_starts, self._stopping
         if unwanted and container:

@@ -4,7 +4,6 @@ import contextlib
 import json
 import socket
 import threading
-import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
@@ -17,8 +16,10 @@ from werkzeug.routing import Map, Rule
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 from local.function import Function, InvocationFailed
-from local.http_event import GatewayRequest, response_from
+from local.http_event import GatewayRequest, MalformedAnswer, response_from
 from local.logbook import LogBook
+from local.mailbox import MAILS
+from local.problems import Refused, failed, too_large, unavailable
 from local.runtime_api import MAXIMUM_PAYLOAD
 from local.settings import LOOPBACK
 from local.tokens import TokenIssuer, Unauthorized
@@ -34,20 +35,6 @@ PUBLIC_ROUTES = (
 _INTEGRATION_TIMEOUT = timedelta(seconds=30)
 _LARGEST_BODY = 10_000_000
 """Bytes (AWS: "Quotas for configuring and running an HTTP API")."""
-
-_PUBLIC = Map(
-    [
-        Rule(
-            route.partition(" ")[2].replace("{", "<").replace("}", ">"),
-            methods=[route.partition(" ")[0]],
-            endpoint=route,
-        )
-        for route in PUBLIC_ROUTES
-    ],
-    strict_slashes=False,
-    merge_slashes=False,
-    redirect_defaults=False,
-)
 
 
 class Gateway:
@@ -85,60 +72,58 @@ class Gateway:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = Request(environ)
-        started = time.monotonic()
         request_id = str(uuid.uuid4())
         try:
             response = self._answer(request, request_id)
-        except ClientDisconnected:
-            return []
-        if not request.path.startswith(("/_local/", "/health")):
+        except Refused as refusal:
+            response = refusal.response(request_id)
             self._log.event(
                 "gateway",
-                f"{request.method} {request.path}",
-                status=response.status_code,
-                ms=round((time.monotonic() - started) * 1000),
+                "http.refused",
+                method=request.method,
+                path=request.path,
+                status=refusal.status,
+                code=refusal.code,
+                request_id=request_id,
             )
+        except ClientDisconnected:
+            return []
         return response(environ, start_response)
 
     def _answer(self, request: Request, request_id: str) -> Response:
         if request.path == "/health" and request.method in {"GET", "HEAD"}:
             return self._health()
         if request.path.startswith("/_local/"):
-            return self._local(request, request_id)
+            return self._local(request)
         if not self.open.is_set():
-            return _unavailable("The local system is starting.", request_id)
+            raise unavailable("The local system is starting.")
         route, parameters = _public_route(request)
-        claims = None
-        if route is None:
-            try:
-                claims = self._tokens.claims(request.headers.get("Authorization"))
-            except Unauthorized as refusal:
-                response = _problem(401, "unauthenticated", "Please sign in", f"Refused: {refusal}.", request_id)
-                response.headers["WWW-Authenticate"] = "Bearer"
-                return response
+        claims = self._claims(request) if route is None else None
         body = _read_body(request)
-        if body is None:
-            return _too_large(_LARGEST_BODY, request_id)
-        return self._invoke(GatewayRequest(request, body, route or "$default", parameters, claims, request_id))
+        return self._integrate(GatewayRequest(request, body, route or "$default", parameters, claims, request_id))
 
-    def _invoke(self, gateway_request: GatewayRequest) -> Response:
-        """Let the function answer within the integration timeout; the function itself may go on after that."""
-        request_id = gateway_request.request_id
-        payload = json.dumps(gateway_request.event()).encode()
+    def _claims(self, request: Request) -> Mapping[str, Any]:
+        try:
+            return self._tokens.claims(request.headers.get("Authorization"))
+        except Unauthorized as refusal:
+            raise Refused(401, "unauthenticated", "Please sign in", f"Refused: {refusal}.") from refusal
+
+    def _integrate(self, request: GatewayRequest) -> Response:
+        """Let the function answer within the integration timeout; after that it may go on unheard."""
+        payload = json.dumps(request.event()).encode()
         if len(payload) > MAXIMUM_PAYLOAD:
-            return _too_large(MAXIMUM_PAYLOAD, request_id)
-        call = _Call(self._function, payload, gateway_request.trace_id)
+            raise too_large(MAXIMUM_PAYLOAD)
+        call = _Call(self._function, payload, request.trace_id)
         if not call.finished.wait(_INTEGRATION_TIMEOUT.total_seconds()):
-            return _unavailable("The function did not answer in 30 s.", request_id)
+            raise unavailable("The function did not answer in 30 s.")
         try:
             return response_from(call.answer())
         except InvocationFailed as error:
             if error.error_type == "TooManyRequestsException":
-                return _unavailable("No container became free in time.", request_id)
-            return _failed("The function failed.", request_id)
-        except ValueError:
-            self._log.event("gateway", "response.malformed", level="ERROR", request_id=request_id)
-            return _failed("The function's answer is malformed.", request_id)
+                raise unavailable("No container became free in time.") from error
+            raise failed("The function failed.") from error
+        except MalformedAnswer as error:
+            raise failed(f"The function's answer is no HTTP response: {error}.") from error
 
     def _health(self) -> Response:
         missing = self._missing()
@@ -146,13 +131,13 @@ class Gateway:
             return _json({"status": "unavailable", "missing": missing}, 503)
         return _json({"status": "ok"})
 
-    def _local(self, request: Request, request_id: str) -> Response:
+    def _local(self, request: Request) -> Response:
         # A page elsewhere must not read our mails by pointing its own name at this address.
-        if request.host.rpartition(":")[0] not in {LOOPBACK, "localhost"}:
-            return _problem(403, "forbidden", "Forbidden", "Only for this machine.", request_id)
-        if request.path == "/_local/mails" and request.method == "GET":
+        if request.host.partition(":")[0] not in {LOOPBACK, "localhost"}:
+            raise Refused(403, "forbidden", "Forbidden", "Only for this machine.")
+        if request.path == MAILS and request.method == "GET":
             return _json(self._mails())
-        return _problem(404, "route_unknown", "No such route", "There is nothing at this path.", request_id)
+        raise Refused(404, "route_unknown", "No such route", "There is nothing at this path.")
 
 
 class _Call:
@@ -160,12 +145,12 @@ class _Call:
 
     def __init__(self, function: Function, payload: bytes, trace_id: str) -> None:
         self.finished = threading.Event()
-        self._result: bytes | Exception = b""
+        self._result: bytes | InvocationFailed = b""
         threading.Thread(target=self._run, args=(function, payload, trace_id), daemon=True).start()
 
     def answer(self) -> bytes:
         """Return the answer or raise what went wrong, once `finished`."""
-        if isinstance(self._result, Exception):
+        if isinstance(self._result, InvocationFailed):
             raise self._result
         return self._result
 
@@ -183,50 +168,34 @@ class _QuietHandler(WSGIRequestHandler):
     timeout = 60
 
     def log(self, type: str, message: str, *args: Any) -> None:
-        """Say nothing: the gateway logs its answers itself."""
+        """Say nothing: the function logs its answers, and the gateway its own."""
+
+
+_PUBLIC = Map(
+    [
+        Rule(path.replace("{", "<").replace("}", ">"), methods=[method], endpoint=f"{method} {path}")
+        for method, path in (route.split(" ") for route in PUBLIC_ROUTES)
+    ],
+    merge_slashes=False,
+    redirect_defaults=False,
+)
 
 
 def _public_route(request: Request) -> tuple[str | None, Mapping[str, str] | None]:
+    """Return the public route that a request matches, and its path parameters."""
     with contextlib.suppress(NotFound, MethodNotAllowed):
         route, parameters = _PUBLIC.bind("").match(request.path, method=request.method)
         return str(route), parameters or None
     return None, None
 
 
-def _read_body(request: Request) -> bytes | None:
-    """Return the body; None where it is too large."""
+def _read_body(request: Request) -> bytes:
     request.max_content_length = _LARGEST_BODY
     try:
         return request.get_data(cache=False)
-    except RequestEntityTooLarge:
-        return None
+    except RequestEntityTooLarge as error:
+        raise too_large(_LARGEST_BODY) from error
 
 
 def _json(value: Any, status: int = 200) -> Response:
     return Response(json.dumps(value, ensure_ascii=False), status, content_type="application/json")
-
-
-def _problem(status: int, code: str, title: str, detail: str, request_id: str) -> Response:
-    """Return an RFC 9457 problem with the members that the API function's problems have."""
-    problem = {
-        "type": f"urn:skincare:problem:{code}",
-        "title": title,
-        "status": status,
-        "detail": detail,
-        "instance": f"urn:skincare:request:{request_id}",
-        "code": code,
-        "request_id": request_id,
-    }
-    return Response(json.dumps(problem), status, content_type="application/problem+json")
-
-
-def _unavailable(detail: str, request_id: str) -> Response:
-    return _problem(503, "unavailable", "Temporarily unavailable", detail, request_id)
-
-
-def _failed(detail: str, request_id: str) -> Response:
-    return _problem(500, "internal_error", "Something went wrong", detail, request_id)
-
-
-def _too_large(limit: int, request_id: str) -> Response:
-    return _problem(413, "body_too_large", "The body is too large", f"At most {limit} bytes.", request_id)

@@ -11,7 +11,7 @@ from werkzeug import Request
 from werkzeug.test import create_environ
 
 from local.function import Function, InvocationFailed
-from local.http_event import GatewayRequest, response_from
+from local.http_event import GatewayRequest, MalformedAnswer, response_from
 from local.mailbox import MAILS
 from local.queues import missing_queues
 from local.workers import queues_without_worker
@@ -49,7 +49,7 @@ class Checks:
         try:
             answer = self._api.invoke(json.dumps(request.event()).encode(), patience=_PATIENCE)
             status = response_from(answer).status_code
-        except (InvocationFailed, ValueError):
+        except (InvocationFailed, MalformedAnswer):
             return ["api"]
         return {200: [], 503: ["database"]}.get(status, ["api"])
 

@@ -87,30 +87,44 @@ class GatewayRequest:
         return event
 
 
+class MalformedAnswer(Exception):
+    """A function answered what is no HTTP response."""
+
+
 def response_from(answer: bytes) -> Response:
-    """Return the HTTP response that a function's answer stands for; raises ValueError for one that means nothing.
+    """Return the HTTP response that a function's answer stands for; raises `MalformedAnswer`.
 
     An answer without `statusCode` is itself the JSON body of a 200.
     """
-    value = json.loads(answer)
+    try:
+        value = json.loads(answer)
+    except ValueError as error:
+        raise MalformedAnswer("it is not JSON") from error
     if not isinstance(value, dict) or "statusCode" not in value:
         return Response(json.dumps(value), 200, content_type="application/json")
-    status, headers, cookies = value["statusCode"], value.get("headers") or {}, value.get("cookies") or []
-    if type(status) is not int or not 100 <= status <= 599 or not isinstance(headers, dict):
-        raise ValueError("not a response of payload format 2.0")
-    body = value.get("body") or ""
-    if not isinstance(body, str):
-        raise ValueError("the body is not a string")  # noqa: TRY004  a malformed answer is one kind of error
-    data = base64.b64decode(body, validate=True) if value.get("isBase64Encoded") else body.encode()
-    response = Response(data, status)
+    status, headers, body = value["statusCode"], value.get("headers") or {}, value.get("body") or ""
+    if type(status) is not int or not 100 <= status <= 599:
+        raise MalformedAnswer("statusCode is no HTTP status")
+    if not isinstance(headers, dict) or not isinstance(body, str):
+        raise MalformedAnswer("headers is no object or body is no string")
+    response = Response(_bytes(body, is_base64=value.get("isBase64Encoded") is True), status)
     response.headers.clear()
-    response.headers["Content-Length"] = str(len(data))
+    response.headers["Content-Length"] = str(len(response.data))
     for name, text in headers.items():
         if name.lower() != "content-length":
             response.headers[name] = str(text)
-    for cookie in cookies:
+    for cookie in value.get("cookies") or []:
         response.headers.add("Set-Cookie", str(cookie))
     return response
+
+
+def _bytes(body: str, *, is_base64: bool) -> bytes:
+    if not is_base64:
+        return body.encode()
+    try:
+        return base64.b64decode(body, validate=True)
+    except ValueError as error:
+        raise MalformedAnswer("the body is not base64") from error
 
 
 def _body(body: bytes, content_type: str) -> tuple[str | None, bool]:

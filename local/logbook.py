@@ -12,6 +12,7 @@ _LARGEST_FILE = 5_000_000
 # What Lambda and Powertools add to each line and nobody reads on a terminal.
 _NOISE = frozenset(
     {
+        "aws_request_id",
         "cold_start",
         "errorType",
         "function_arn",
@@ -42,6 +43,7 @@ class LogBook:
         self._colour = terminal is not None and terminal.isatty()
         self._lock = threading.Lock()
         self._files: dict[str, TextIO] = {}
+        self._closed = False
 
     def relay(self, source: str, line: str) -> None:
         """Write down one line of a function's output."""
@@ -49,6 +51,8 @@ class LogBook:
             return
         shown = readable(line)
         with self._lock:
+            if self._closed:  # the last words of a container that was killed
+                return
             self._file(source).write(line + "\n")
             self._show(source, *shown) if shown else None
 
@@ -62,7 +66,9 @@ class LogBook:
             self._print(text)
 
     def close(self) -> None:
+        """Write no more files; the terminal stays."""
         with self._lock:
+            self._closed = True
             for file in self._files.values():
                 file.close()
             self._files.clear()

@@ -423,7 +423,6 @@ def _data_folder(folder: Path) -> Path:
     data = folder / "data"
     if data.exists():
         return data.resolve()
-    data.unlink(missing_ok=True)  # a link to data that somebody deleted
     if not _is_root() or _open_to_all(folder):
         return data.resolve()
     _folder_for_all(STATE_OF_ROOT)

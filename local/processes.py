@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -59,6 +59,10 @@ def end_with_parent(signal_number: int) -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal_number))
 
 
+class ChildrenStopped(Exception):
+    """No child may be started any more: the command ends."""
+
+
 class Children:
     """The children of this process. `folder` keeps one file per living child."""
 
@@ -80,7 +84,10 @@ class Children:
         output: int,
         pass_fds: Sequence[int] = (),
     ) -> subprocess.Popen[bytes]:
-        """Start a child in its own session, so that Ctrl-C reaches only us. `output` takes stdout and stderr."""
+        """Start a child in its own session, so that Ctrl-C reaches only us. `output` takes stdout and stderr.
+
+        Raises `ChildrenStopped` after `stop_all`, and OSError.
+        """
 
         def start() -> subprocess.Popen[bytes]:
             process = subprocess.Popen(  # noqa: S603  our own commands
@@ -98,11 +105,10 @@ class Children:
             self._remember(name, process)
             return process
 
-        return self.run(start)
-
-    def run[T](self, call: Callable[[], T]) -> T:
-        """Run a call in the thread that lives as long as the children: for who starts one in its own way."""
-        return self._starter.submit(call).result()
+        try:
+            return self._starter.submit(start).result()
+        except (RuntimeError, CancelledError):
+            raise ChildrenStopped from None
 
     def stop(self, process: subprocess.Popen[bytes]) -> int:
         """Kill a child with everything it started, and return its exit code."""

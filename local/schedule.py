@@ -17,9 +17,10 @@ class Schedule:
         self._function = function
         self._every = every
         self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._tick, name="schedule", daemon=True)
 
     def start(self) -> None:
-        threading.Thread(target=self._tick, name="schedule", daemon=True).start()
+        self._thread.start()
 
     def stop(self) -> None:
         self._stopping.set()

@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 import shutil
+import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -81,7 +82,7 @@ class StateFolder:
             if reset:
                 for entry in self.folder.iterdir():
                     if entry.is_dir() and not entry.is_symlink():
-                        shutil.rmtree(entry)
+                        _remove(entry)
                     elif entry.suffix != ".lock":
                         entry.unlink()
             for folder in (self.logs, self.children("run"), self.children("worker")):
@@ -136,6 +137,16 @@ class StateFolder:
 def shown(path: Path) -> str:
     """Return a path as a person at the project's folder types it."""
     return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
+
+
+def _remove(folder: Path) -> None:
+    """Delete a folder; a database that is still ending in there may add a file meanwhile."""
+    for _ in range(50):
+        with contextlib.suppress(OSError):
+            shutil.rmtree(folder)
+            return
+        time.sleep(0.1)
+    shutil.rmtree(folder)
 
 
 def _write_privately(path: Path, value: dict[str, Any]) -> None:

@@ -16,7 +16,9 @@ class _StopRequested(BaseException):
 def until_stopped() -> Iterator[None]:
     """Run the block until a signal interrupts it, in the main thread; that is no error."""
     for number in _SIGNALS:
-        signal.signal(number, _interrupt)
+        # nohup lets a closed terminal pass; a shell that ignores SIGINT in the background means its own.
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _interrupt)
     try:
         yield
     except _StopRequested:

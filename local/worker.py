@@ -58,7 +58,7 @@ def _serve(system: RunningSystem, state: StateFolder, log: LogBook) -> None:
                 log.say(f"Workers of port {state.port} are ready. Ctrl-C stops them.")
                 told = True
             for pool in workers.pools.values():
-                if error := pool.start_error:
+                if (error := pool.start_error) and not told:
                     raise LocalSystemError(
                         f"The function {pool.name} does not start ({error}): see {shown(state.logs / pool.name)}.log."
                     )

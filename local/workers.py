@@ -78,6 +78,8 @@ class Workers:
             thread.start()
         for thread in threads:
             thread.join()
+        for source in self._sources.values():
+            source.wait_for_batches()
         if self._presence_thread.is_alive():
             self._presence_thread.join()
         self._presence.unlink(missing_ok=True)

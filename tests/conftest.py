@@ -22,19 +22,19 @@ def template_database(postgres: PostgresServer) -> Iterator[TemplateDatabase]:
 
 
 @pytest.fixture
-def test_database(template_database: TemplateDatabase) -> Iterator[str]:
+def database_name(template_database: TemplateDatabase) -> Iterator[str]:
     """The name of a database that only this test uses."""
     with template_database.copy() as name:
         yield name
 
 
 @pytest.fixture
-def database_url(template_database: TemplateDatabase, test_database: str) -> str:
+def database_url(template_database: TemplateDatabase, database_name: str) -> str:
     """The test's database as the role `app`, which the functions use."""
-    return template_database.app_url(test_database)
+    return template_database.app_url(database_name)
 
 
 @pytest.fixture
-def owner_url(postgres: PostgresServer, test_database: str) -> str:
+def owner_url(postgres: PostgresServer, database_name: str) -> str:
     """The same database as the superuser, who owns the tables."""
-    return postgres.dsn(database=test_database)
+    return postgres.dsn(database=database_name)

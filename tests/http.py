@@ -16,6 +16,8 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from api import problems
 from api.app import ROUTES, handle
+from api.errors import RequestMalformed
+from api.event import read_event
 from api.route import Route
 from skincare.app import App
 from skincare.database.connection import Database, StaticCredentials
@@ -172,16 +174,17 @@ class Client:
 
 def _route_of(event: object) -> Route[Any, Any] | None:
     try:
-        context = cast(Any, event)["requestContext"]
-        path = cast(Any, event)["rawPath"].removeprefix(f"/{context['stage']}")
-        method = context["http"]["method"]
-        return next(
+        request = read_event(event)
+    except RequestMalformed:
+        return None
+    return next(
+        (
             route
             for route in ROUTES
-            if route.method == method and re.fullmatch(re.sub(r"{\w+}", "[^/]+", route.path), path, re.DOTALL)
-        )
-    except (TypeError, KeyError, AttributeError, StopIteration):
-        return None
+            if route.method == request.method and re.fullmatch(re.sub(r"{\w+}", "[^/]+", route.path), request.path)
+        ),
+        None,
+    )
 
 
 def _check(answer: Answer, route: Route[Any, Any] | None) -> None:

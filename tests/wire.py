@@ -32,8 +32,9 @@ class _Link:
     client: socket.socket
     server: socket.socket
     sent: bytearray = field(default_factory=bytearray)
-    deaf: bool = False
-    """The client hears nothing any more."""
+    silent: bool = False
+    """While true, nothing is forwarded and nobody is told."""
+    answer_is_lost: bool = False
 
     def cut(self) -> None:
         for end in (self.client, self.server):
@@ -53,7 +54,7 @@ class Wire:
         self.url = parts._replace(netloc=f"{login}@127.0.0.1:{self._listener.getsockname()[1]}").geturl()
         self.links: list[_Link] = []
         self.silent = False
-        """While true, nothing is forwarded and nobody is told."""
+        """The same for all links, also new ones."""
         self._trap: tuple[bytes, Break] | None = None
         self._threads: list[threading.Thread] = []
 
@@ -106,23 +107,23 @@ class Wire:
     def _forward_client(self, link: _Link) -> None:
         with contextlib.suppress(OSError):
             while data := link.client.recv(65536):
-                if self.silent:
+                if self.silent or link.silent:
                     continue
                 link.sent += data
                 if self._trap and self._trap[0] in data:
                     (_, where), self._trap = self._trap, None
                     if where is Break.BEFORE_THE_SERVER:
                         break
-                    link.deaf = True
+                    link.answer_is_lost = True
                 link.server.sendall(data)
         link.cut()
 
     def _forward_server(self, link: _Link) -> None:
         with contextlib.suppress(OSError):
             while data := link.server.recv(65536):
-                if link.deaf:
+                if link.answer_is_lost:
                     break
-                if not self.silent:
+                if not (self.silent or link.silent):
                     link.client.sendall(data)
         link.cut()
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from skincare.adapters.sqs import message_from_record
+from skincare.adapters.sqs_message import message_from_record
 from skincare.app import App
 from skincare.bootstrap import get_app
 from skincare.config import require

@@ -66,6 +66,35 @@ class TestTheLastUnit:
         assert deadlocks() == 0
 
 
+class TestOneCustomerOnManyDevices:
+    def test_is_never_locked_out_by_themselves(
+        self, conn: Connection, database_url: str, deadlocks: Callable[[], int]
+    ) -> None:
+        """Filling, emptying and ordering one cart from everywhere ends in exact stock and no deadlock."""
+        for sku in ("A", "B"):
+            make_product(conn, sku=sku, stock=1000)
+        fill_cart(conn, "ani", {"A": 1, "B": 1})
+        with open_app(database_url, max_connections=CONNECTIONS) as app:
+            ani = Client(app, "ani")
+
+            def put(number: int) -> Callable[[], Answer]:
+                return lambda: ani.put_item("AB"[number % 2], 1 + number % 5)
+
+            def take_out(number: int) -> Callable[[], Answer]:
+                return lambda: ani.request("DELETE", f"/v1/cart/items/{'BA'[number % 2]}")
+
+            tasks = [task for number in range(40) for task in (put(number), ani.order, take_out(number))]
+            answers = all_at_once(tasks)
+            orders = ani.get("/v1/orders", "limit=100").body["data"]
+        assert {answer.status for answer in answers} <= {200, 201, 409}
+        assert {answer.code for answer in answers if answer.status == 409} <= {"cart_empty", "cart_already_ordered"}
+        assert len(orders) == sum(answer.status == 201 for answer in answers) == written(conn)["orders"] > 0
+        for sku in ("A", "B"):
+            sold = sum(item["quantity"] for order in orders for item in order["items"] if item["sku"] == sku)
+            assert stock(conn, sku) == 1000 - sold
+        assert deadlocks() == 0
+
+
 class TestCrossedCarts:
     def test_never_lock_each_other_out(self, conn: Connection, database_url: str, deadlocks: Callable[[], int]) -> None:
         """Two hundred carts, half [A, B] and half [B, A]; of A there are 120, of B enough for all."""

@@ -113,12 +113,12 @@ class TestASessionThatDiedWhileIdle:
     ) -> None:
         database = make_database(wire.url)
         first = pid_of(database)
-        wire.links[0].deaf = True
+        wire.links[0].silent = True
         wall_clock = time.time
         monkeypatch.setattr(time, "time", lambda: wall_clock() + 61)
         started = time.monotonic()
         assert pid_of(database) != first
-        assert time.monotonic() - started < 2
+        assert 0.4 < time.monotonic() - started < 2
 
     def test_is_asked_after_a_long_sleep_only(
         self, wire: Wire, make_database: Callable[..., Database], monkeypatch: pytest.MonkeyPatch

@@ -11,7 +11,7 @@ TELL = "import json, sys; print(json.dumps(sorted(sys.modules)))"
 # The last is Powertools' own validation of requests and answers, which costs as much as the rest of the resolver.
 UNWANTED = [
     "boto3",
-    "botocore",
+    "botocore.session",
     "jinja2",
     "urllib3",
     "requests",

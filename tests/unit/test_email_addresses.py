@@ -137,8 +137,23 @@ class TestAMalformedAddress:
         assert len(wire) <= 254
         assert str(parse_email(wire)) == wire
 
-    @given(st.text(), st.text(), st.sampled_from(["@@", "", "@example", "@exa_mple.com", "@ß.example", "\u200b@x.com"]))
-    def test_is_never_quoted_in_the_refusal(self, before: str, after: str, broken: str) -> None:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "canary",
+            "canary@canary@example.com",
+            "canary\u200b@example.com",
+            "jörg-canary@example.com",
+            "canary.@example.com",
+            "canary" * 11 + "@example.com",
+            "ani@canary",
+            "ani@canary-ß.example",
+            "ani@canary" + "ñ" * 60 + ".example",
+            "canary@" + "canary." * 40 + "example",
+            "canary" * 10 + "@" + ".".join(["canary" * 10] * 4),
+        ],
+    )
+    def test_is_never_quoted_in_the_refusal(self, text: str) -> None:
         with pytest.raises(InvalidInput) as refused:
-            parse_email(f"{before}canary{broken}{after}@")
+            parse_email(text)
         assert "canary" not in str(refused.value)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from local.processes import Children, ProcessIdentity, identify, is_alive, stop_leftovers
+from local.processes import Children, ChildrenStopped, ProcessIdentity, identify, is_alive, stop_leftovers
 from tests.local_system import wait_for
 
 SLEEP = [sys.executable, "-c", "import signal; signal.pause()"]
@@ -105,7 +105,7 @@ class TestChildren:
     def test_nothing_starts_after_all_were_stopped(self, tmp_path: Path) -> None:
         children = Children(tmp_path)
         children.stop_all()
-        with pytest.raises(RuntimeError):
+        with pytest.raises(ChildrenStopped):
             self.start(children, tmp_path)
 
     def test_a_signal_to_the_group_of_the_terminal_does_not_reach_a_child(self, tmp_path: Path) -> None:

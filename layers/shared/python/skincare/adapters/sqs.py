@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Concatenate
 
 from skincare.adapters.aws import AwsSession, Timeouts
 from skincare.adapters.message_limits import MAX_ENTRIES, Entry, chunks, refusal_of
+from skincare.adapters.sqs_message import message_from_answer
 from skincare.jobs.ports import EnqueueFailure, OutgoingMessage, QueueUnavailable, ReceivedMessage
 from skincare.observability import logger
 
@@ -86,7 +87,7 @@ class SqsQueue:
             )
         except _CallFailed as failed:
             raise QueueUnavailable(f"queue unavailable: receive failed ({failed.code})") from None
-        return [_received(message) for message in answer.get("Messages", [])]
+        return [message_from_answer(message) for message in answer.get("Messages", [])]
 
     def ack(self, messages: Sequence[ReceivedMessage]) -> list[ReceivedMessage]:
         """Delete in calls of ten; return those that were refused or whose call failed."""
@@ -193,50 +194,6 @@ class _CallFailed(Exception):
         code = str(response.get("Error", {}).get("Code", "Unknown"))
         status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
         return _CallFailed(code, service_down=status >= 500 or status == 429 or code in _THROTTLED)
-
-
-def message_from_record(record: Mapping[str, Any]) -> ReceivedMessage:
-    """Read a record of the event that Lambda makes of SQS messages; nothing in it is taken for granted.
-
-    A missing `messageId`, `receiptHandle` or `body` becomes an empty string. Source: "Using Lambda with
-    Amazon SQS", example event.
-    """
-    return ReceivedMessage(
-        message_id=_text(record.get("messageId")),
-        receipt_handle=_text(record.get("receiptHandle")),
-        body=_text(record.get("body")),
-        receive_count=_receive_count(record.get("attributes")),
-        attributes=_strings(record.get("messageAttributes"), "stringValue"),
-    )
-
-
-def _received(message: Mapping[str, Any]) -> ReceivedMessage:
-    return ReceivedMessage(
-        message_id=message["MessageId"],
-        receipt_handle=message["ReceiptHandle"],
-        body=message["Body"],
-        receive_count=_receive_count(message.get("Attributes")),
-        attributes=_strings(message.get("MessageAttributes"), "StringValue"),
-    )
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _receive_count(attributes: object) -> int:
-    value = attributes.get("ApproximateReceiveCount") if isinstance(attributes, Mapping) else None
-    try:
-        return max(int(value), 1) if isinstance(value, str | int) else 1
-    except ValueError:
-        return 1
-
-
-def _strings(attributes: object, member: str) -> dict[str, str]:
-    if not isinstance(attributes, Mapping):
-        return {}
-    values = {name: value.get(member) for name, value in attributes.items() if isinstance(value, Mapping)}
-    return {name: value for name, value in values.items() if isinstance(value, str)}
 
 
 def _unavailable(index: int) -> EnqueueFailure:

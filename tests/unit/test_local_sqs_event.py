@@ -1,6 +1,6 @@
 import pytest
 
-from local.event_source import failed_identifiers
+from local.sqs_event import failed_identifiers
 
 
 class TestTheAnswerOfAWorkerFunction:

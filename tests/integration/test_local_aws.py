@@ -1,0 +1,136 @@
+import json
+import socket
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import make_server
+
+from local import aws_lock, aws_setup
+from local.aws import LocalAws, _QuietHandler
+from local.mailbox import Mailbox
+from local.queues import create_queues, missing_queues, queue_url
+from skincare.adapters.aws import AwsSession, Timeouts
+from skincare.jobs.queues import DEAD_LETTER_RETENTION, MAX_RECEIVE_COUNT, SOURCE_RETENTION, QueueName
+
+QUICK = Timeouts(connect=timedelta(seconds=2), read=timedelta(seconds=25))
+RAW_MAIL = b"To: buyer@example.com\r\nSubject: hello\r\n\r\nworld\r\n"
+
+
+@pytest.fixture(scope="module")
+def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    aws_lock.install()
+    with socket.create_server(("127.0.0.1", 0)) as listener, pytest.MonkeyPatch.context() as environment:
+        for name, value in {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}.items():
+            environment.setenv(name, value)
+        environment.setenv("AWS_DEFAULT_REGION", "ap-southeast-3")
+        port = listener.getsockname()[1]
+        mailbox = Mailbox(tmp_path_factory.mktemp("mail") / "mails.jsonl")
+        app = LocalAws(DomainDispatcherApplication(create_backend_app), mailbox, port=port)
+        server = make_server("127.0.0.1", port, app, threaded=True, request_handler=_QuietHandler, fd=listener.fileno())
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        yield f"http://127.0.0.1:{port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def aws(endpoint: str) -> AwsSession:
+    session = AwsSession(endpoint)
+    aws_setup.prepare(session)
+    return session
+
+
+class TestTheQueuesOfTheLocalAws:
+    @pytest.mark.parametrize("queue", QueueName)
+    def test_they_have_the_limits_of_their_definition(self, aws: AwsSession, endpoint: str, queue: QueueName) -> None:
+        sqs = aws.client("sqs", QUICK)
+        url = queue_url(endpoint, queue)
+        source = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+        dead_letters = sqs.get_queue_attributes(QueueUrl=f"{url}-dead-letters", AttributeNames=["All"])["Attributes"]
+        assert int(source["VisibilityTimeout"]) == queue.limits.visibility_timeout.total_seconds()
+        assert int(source["MessageRetentionPeriod"]) == SOURCE_RETENTION.total_seconds()
+        assert int(dead_letters["MessageRetentionPeriod"]) == DEAD_LETTER_RETENTION.total_seconds()
+        assert json.loads(source["RedrivePolicy"]) == {
+            "deadLetterTargetArn": dead_letters["QueueArn"],
+            "maxReceiveCount": MAX_RECEIVE_COUNT,
+        }
+
+    def test_one_that_was_deleted_is_missed(self, aws: AwsSession, endpoint: str) -> None:
+        sqs = aws.client("sqs", QUICK)
+        assert missing_queues(sqs) == []
+        sqs.delete_queue(QueueUrl=queue_url(endpoint, QueueName.DOCUMENTS))
+        assert missing_queues(sqs) == ["documents"]
+        create_queues(sqs)
+        assert missing_queues(sqs) == []
+
+
+class TestAConsumerThatGoesAway:
+    def test_the_message_that_comes_then_is_for_the_next_one(self, aws: AwsSession, endpoint: str) -> None:
+        """moto would hide it for the whole visibility timeout."""
+        sqs, url = aws.client("sqs", QUICK), queue_url(endpoint, QueueName.PAYMENTS)
+        host, port = endpoint.removeprefix("http://").split(":")
+        for _ in range(3):
+            with socket.create_connection((host, int(port))) as gone:
+                gone.sendall(_receive_request(url, f"{host}:{port}"))
+        sqs.send_message(QueueUrl=url, MessageBody="precious")
+        [message] = sqs.receive_message(QueueUrl=url, WaitTimeSeconds=10)["Messages"]
+        assert message["Body"] == "precious"
+        sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+
+    def test_one_that_stays_keeps_its_message(self, aws: AwsSession, endpoint: str) -> None:
+        sqs, url = aws.client("sqs", QUICK), queue_url(endpoint, QueueName.PAYMENTS)
+        sqs.send_message(QueueUrl=url, MessageBody="mine")
+        [message] = sqs.receive_message(QueueUrl=url)["Messages"]
+        assert "Messages" not in sqs.receive_message(QueueUrl=url)
+        sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+
+
+class TestTheMailsOfTheLocalAws:
+    def test_what_ses_took_is_shown(self, aws: AwsSession, endpoint: str) -> None:
+        aws.client("sesv2", QUICK).send_email(
+            FromEmailAddress="shop@example.com",
+            Destination={"ToAddresses": ["buyer@example.com"]},
+            Content={"Raw": {"Data": RAW_MAIL}},
+        )
+        [mail] = _mails(endpoint)
+        assert (mail["to"], mail["subject"], mail["text"]) == ("buyer@example.com", "hello", "world\r\n")
+
+    def test_what_ses_refused_is_not(self, aws: AwsSession, endpoint: str) -> None:
+        before = _mails(endpoint)
+        ses = aws.client("sesv2", QUICK)
+        with pytest.raises(ses.exceptions.MessageRejected):
+            ses.send_email(
+                FromEmailAddress="nobody@example.com",
+                Destination={"ToAddresses": ["buyer@example.com"]},
+                Content={"Raw": {"Data": RAW_MAIL}},
+            )
+        assert _mails(endpoint) == before
+
+    def test_a_page_under_another_name_for_this_address_gets_nothing(self, aws: AwsSession, endpoint: str) -> None:
+        request = urllib.request.Request(f"{endpoint}/_local/mails", headers={"Host": "evil.example.com"})
+        with pytest.raises(urllib.error.HTTPError, match="403") as refusal:
+            urllib.request.urlopen(request, timeout=10)
+        refusal.value.close()
+
+
+def _mails(endpoint: str) -> list[dict[str, str]]:
+    with urllib.request.urlopen(f"{endpoint}/_local/mails", timeout=10) as answer:
+        mails: list[dict[str, str]] = json.load(answer)
+    return mails
+
+
+def _receive_request(url: str, host: str) -> bytes:
+    body = json.dumps({"QueueUrl": url, "WaitTimeSeconds": 20}).encode()
+    head = (
+        f"POST / HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/x-amz-json-1.0\r\n"
+        "X-Amz-Target: AmazonSQS.ReceiveMessage\r\nAuthorization: AWS4-HMAC-SHA256 "
+        "Credential=local/20260101/ap-southeast-3/sqs/aws4_request, SignedHeaders=host, Signature=0\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body

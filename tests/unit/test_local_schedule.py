@@ -1,0 +1,36 @@
+import json
+import queue
+from datetime import timedelta
+from typing import Any
+
+from local.function import InvocationFailed
+from local.schedule import Schedule
+
+
+class FailingFunction:
+    def __init__(self) -> None:
+        self.events: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+
+    def invoke(self, payload: bytes, *, patience: timedelta, trace_id: str | None = None) -> bytes:
+        self.events.put(json.loads(payload))
+        raise InvocationFailed("ValueError", "raised")
+
+
+class TestASchedule:
+    def test_the_function_is_invoked_at_once_and_then_at_its_rate_whatever_becomes_of_it(self) -> None:
+        function = FailingFunction()
+        schedule = Schedule(function, every=timedelta(milliseconds=1))
+        schedule.start()
+        events = [function.events.get(timeout=30) for _ in range(3)]
+        schedule.stop()
+        assert {(event["source"], event["detail-type"]) for event in events} == {("aws.scheduler", "Scheduled Event")}
+        assert len({event["id"] for event in events}) == 3
+
+    def test_it_does_not_invoke_again_before_its_time(self) -> None:
+        function = FailingFunction()
+        schedule = Schedule(function, every=timedelta(hours=1))
+        schedule.start()
+        function.events.get(timeout=30)
+        schedule.stop()
+        schedule._thread.join(timeout=30)
+        assert function.events.empty()
