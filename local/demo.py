@@ -13,8 +13,8 @@ from typing import Any
 
 from local.errors import LocalSystemError
 from local.logbook import LogBook
+from local.loopback import Answer, LoopbackClient
 from local.settings import LOOPBACK, ROOT
-from local.shop_client import Answer, ShopClient
 from local.state import StateFolder
 from local.stopping import until_stopped
 from local.system import System
@@ -113,9 +113,9 @@ class _Demonstration:
         answer = self._noted(who, "sends half a JSON body", lambda: client.order(_key(), b'{"note": '))
         _expect(who, answer, 400, "request_malformed")
 
-    def _customer(self, who: str, items: list[tuple[str, int]], *, locale: str = "id") -> ShopClient:
+    def _customer(self, who: str, items: list[tuple[str, int]], *, locale: str = "id") -> LoopbackClient:
         token = self._tokens.issue(f"{who}@example.com", locale=locale, expires_in=timedelta(minutes=10))
-        client = ShopClient(self._url, token)
+        client = LoopbackClient(self._url, token)
         for sku, quantity in items:
             answer = self._noted(who, f"puts {quantity} x {sku} in the cart", _put(client, sku, quantity))
             _expect(who, answer, 200)
@@ -132,7 +132,7 @@ class _Demonstration:
         self._placed.setdefault(answer.body["order_number"], (who, datetime.now(UTC)))
 
     def _await_mails(self) -> None:
-        visitor = ShopClient(self._url)
+        visitor = LoopbackClient(self._url)
         deadline = time.monotonic() + _MAIL_PATIENCE_S
         mails: list[dict[str, Any]] = []
         while time.monotonic() < deadline:
@@ -150,7 +150,7 @@ class _Demonstration:
                 raise DemoFailed(f"Order {number} has {len(about)} mails.")
 
 
-def _put(client: ShopClient, sku: str, quantity: int) -> Callable[[], Answer]:
+def _put(client: LoopbackClient, sku: str, quantity: int) -> Callable[[], Answer]:
     return lambda: client.put_in_cart(sku, quantity)
 
 

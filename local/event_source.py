@@ -5,6 +5,7 @@ AWS: "Using Lambda with Amazon SQS" and "Handling errors for an SQS event source
 
 import contextlib
 import json
+import math
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -116,7 +117,9 @@ class EventSource:
             left = deadline - time.monotonic()
             if left <= 0:
                 break
-            messages += self._receive(self._limits.batch_size - len(messages), min(int(left), self._longest_poll_s))
+            messages += self._receive(
+                self._limits.batch_size - len(messages), min(math.ceil(left), self._longest_poll_s)
+            )
         return messages
 
     def _receive(self, limit: int, wait_s: int) -> "list[MessageTypeDef]":

@@ -1,7 +1,6 @@
 """Whether the local system is ready, asked part by part."""
 
 import json
-import urllib.request
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from werkzeug.test import create_environ
 
 from local.function import Function, InvocationFailed
 from local.http_event import GatewayRequest, MalformedAnswer, response_from
+from local.loopback import LoopbackClient
 from local.mailbox import MAILS
 from local.queues import missing_queues
 from local.workers import queues_without_worker
@@ -27,7 +27,7 @@ class Checks:
     def __init__(self, api: Function, *, aws: AwsSession, aws_endpoint_url: str, presence: Path) -> None:
         self._api = api
         self._aws = aws
-        self._mails_url = aws_endpoint_url + MAILS
+        self._aws_client = LoopbackClient(aws_endpoint_url)
         self._presence = presence
 
     def missing(self, *, with_workers: bool = True) -> list[str]:
@@ -39,8 +39,7 @@ class Checks:
 
     def mails(self) -> list[dict[str, Any]]:
         """Return what SES sent, newest first."""
-        with urllib.request.urlopen(self._mails_url, timeout=5) as answer:  # noqa: S310  our own loopback address
-            mails: list[dict[str, Any]] = json.load(answer)
+        mails: list[dict[str, Any]] = self._aws_client.get(MAILS).body
         return mails
 
     def _api_and_database(self) -> list[str]:

@@ -92,6 +92,7 @@ class System:
         undo.callback(children.stop_all)
         postgres = PostgresServer(state.postgres, port=_free_port())
         undo.callback(postgres.stop)
+        # Bound here, so that its address is known before it runs.
         aws_listener = undo.enter_context(socket.create_server((LOOPBACK, 0), backlog=128))
         surroundings = Surroundings(
             database_url=postgres.dsn(user="app", password=secrets.app_password),
@@ -100,6 +101,7 @@ class System:
         aws = AwsSession(surroundings.aws_endpoint_url)
         # What needs nothing starts beside what it will need.
         background = undo.enter_context(ThreadPoolExecutor(max_workers=2, thread_name_prefix="start"))
+        undo.callback(children.stop_all)  # whoever waits in the background for AWS need not wait longer
         database_up = background.submit(postgres.start)
         aws_up = background.submit(self._start_aws, children, aws_listener, aws)
 
@@ -139,7 +141,8 @@ class System:
 
     def _start_aws(self, children: Children, listener: socket.socket, aws: AwsSession) -> None:
         descriptor = listener.fileno()
-        with (self._state.logs / "aws.log").open("a") as output:
+        # Closed here at once: with our copy open, calls to a dead server would hang instead of being refused.
+        with listener, (self._state.logs / "aws.log").open("a") as output:
             children.start(
                 "aws",
                 [sys.executable, "-m", "local.aws", str(descriptor), str(self._state.mailbox)],

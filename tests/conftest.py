@@ -3,9 +3,14 @@
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from local.postgres import PostgresServer
 from tests.database import TemplateDatabase, migrated_template, scratch_folder
+
+# Hypothesis fails an example that takes 0.2 s: on a busy machine any does.
+settings.register_profile("busy machine", deadline=None)
+settings.load_profile("busy machine")
 
 
 @pytest.fixture(scope="session")

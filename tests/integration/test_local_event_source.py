@@ -236,8 +236,8 @@ class TestTheMapping:
         queue.send(*(str(number) for number in range(6)))
         function = FakeFunction()
         function.may_answer.clear()
-        with consuming(queue, function, tmp_path, concurrency=2, batch_size=1):
-            wait_for(lambda: function.at_work == 2, "two batches at work")
+        with consuming(queue, function, tmp_path, concurrency=2, batch_size=1) as source:
+            wait_for(lambda: function.at_work == 2 and source._free._value == 0, "two batches at work")
             assert _in_flight(queue) == 2
             function.may_answer.set()
             wait_for(lambda: queue.messages == 0, "the deletions")

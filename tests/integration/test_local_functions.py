@@ -111,8 +111,8 @@ class TestThePoolOfAFunction:
         event = {"arrive_in": str(arrived), "leave_by": str(leave)}
         with pool_of(sample("samples.obey"), tmp_path, concurrency=2) as pool, ThreadPoolExecutor(5) as callers:
             answers = [callers.submit(invoke, pool, event) for _ in range(5)]
-            wait_for(lambda: len(list(arrived.iterdir())) == 2, "two containers at work")
-            assert len(pool.pids) == 2
+            wait_for(lambda: len(list(arrived.iterdir())) == 2 and pool._waiting == 3, "two at work, three waiting")
+            assert (len(pool.pids), pool._starting) == (2, 0)
             leave.touch()
             assert {answer.result()["pid"] for answer in answers} == {int(file.name) for file in arrived.iterdir()}
 
@@ -143,7 +143,7 @@ class TestThePoolOfAFunction:
             assert not list((tmp_path / "children").iterdir())
 
 
-# Starts a container and waits to be killed.
+# Gives a container work that never ends, and waits to be killed. (An idle one would notice by itself.)
 PARENT = """
 import sys
 from pathlib import Path
@@ -151,7 +151,7 @@ from tests.local_system import PATIENCE, pool_of, sample
 with pool_of(sample("samples.obey"), Path(sys.argv[1])) as pool:
     pool.invoke(b"{}", patience=PATIENCE)
     print(pool.pids[0], flush=True)
-    sys.stdin.read()
+    pool.invoke(b'{"announce_and_hang": "%s/hanging"}' % sys.argv[1].encode(), patience=PATIENCE)
 """
 
 
@@ -162,6 +162,7 @@ class TestTheContainersOfAKilledParent:
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
             assert parent.stdout is not None
             pid = int(parent.stdout.readline())
+            wait_for((tmp_path / "hanging").exists, "the container at work")
             assert is_running(pid)
             parent.kill()
         wait_for(lambda: not is_running(pid), "the end of the container")

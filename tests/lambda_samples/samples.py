@@ -30,6 +30,9 @@ def obey(event: dict[str, Any], context: Any) -> Any:
             os._exit(code)
         case {"hang": True}:
             signal.pause()
+        case {"announce_and_hang": file}:
+            Path(file).touch()
+            signal.pause()
         case {"print": text}:
             print(text)
         case {"answer_bytes": size}:

@@ -51,9 +51,8 @@ def raw_message(email: Email, *, sender: EmailAddress, sender_name: str, date: d
         f"Date: {format_datetime(date)}",
         "Auto-Submitted: auto-generated",
     ]
-    # Headers with people's words in them are not given to EmailMessage: CPython below 3.13.3 drops quotes and
-    # encoding where it folds a name, and what was a comma in a name becomes a second recipient (CVE-2025-1795,
-    # python/cpython 80222 and 121284).
+    # Not left to EmailMessage: CPython 3.13.0 drops the quotes of a long name where it folds it, and what was a
+    # comma in the name begins a second recipient (python/cpython 80222 and 121284).
     return "".join(f"{header}\r\n" for header in headers).encode("ascii") + _body(email).as_bytes()
 
 

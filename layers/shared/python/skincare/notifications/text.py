@@ -4,7 +4,8 @@ import unicodedata
 
 # They turn the direction of everything that follows; isolates that we add ourselves are closed again.
 _DIRECTION_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-_BREAKING = frozenset({"Cc", "Cs", "Zl", "Zp"})
+# Line and paragraph separators need no mention: split() takes them for spaces.
+_BREAKING = frozenset({"Cc", "Cs"})
 _RIGHT_TO_LEFT = frozenset({"R", "AL", "AN"})
 _FIRST_STRONG_ISOLATE, _POP_ISOLATE = "\u2068", "\u2069"
 
