@@ -1,5 +1,7 @@
 """What reaches the routes from an event, whoever made it."""
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar
 from urllib.parse import quote
 
@@ -79,9 +81,9 @@ class TestTheStage:
         assert call(make_app(), event).status == 401
 
     def test_is_not_mistaken_for_the_start_of_a_longer_segment(self) -> None:
-        event = http_event("GET", "/production/v1/cart")
-        event["requestContext"]["stage"] = "prod"
-        assert call(make_app(), event).status == 404
+        event = http_event("GET", "/v1/cart")
+        event["requestContext"]["stage"] = "v"
+        assert call(make_app(), event).status == 401
 
 
 class TestThePath:
@@ -139,6 +141,22 @@ class TestTheRequestId:
         event = http_event("GET", "/v1/nothing")
         event["requestContext"]["requestId"] = "r\r\nset-cookie: a=b"
         assert "\n" not in call(make_app(), event).headers["x-request-id"]
+
+
+class TestThreads:
+    def test_each_have_a_request_of_their_own(self) -> None:
+        """Powertools keeps the current event on a class; an interpreter that switches all the time would mix them up."""
+        app = make_app()
+        expected = {"/v1/cart": "GET", "/v1/orders": "GET, POST", "/v1/cart/items/A": "DELETE, PUT"}
+        paths = list(expected) * 100
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(1e-6)
+        try:
+            with ThreadPoolExecutor(8) as threads:
+                allowed = list(threads.map(lambda path: Client(app).request("PATCH", path).headers["allow"], paths))
+        finally:
+            sys.setswitchinterval(interval)
+        assert allowed == [expected[path] for path in paths]
 
 
 class TestAMethod:
