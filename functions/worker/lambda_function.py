@@ -7,8 +7,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from skincare.adapters.sqs_message import message_from_record
 from skincare.app import App
-from skincare.bootstrap import get_app
-from skincare.config import require
+from skincare.bootstrap import get_app, worker_queue
 from skincare.jobs.queues import QueueName
 from skincare.jobs.runner import Runner
 from skincare.observability import start_invocation, time_left
@@ -28,6 +27,6 @@ def lambda_handler(event: dict[str, Any], context: LambdaContext) -> BatchRespon
 @cache
 def _runner() -> tuple[QueueName, Runner[App]]:
     app = get_app()
-    queue = QueueName(require(app.settings.worker_queue, "WORKER_QUEUE"))
+    queue = worker_queue(app.settings)
     runner = Runner(app, registry=REGISTRY, database=app.database, queue=app.queues[queue], limits=queue.limits)
     return queue, runner

@@ -145,18 +145,18 @@ class TestTheRequestId:
 
 class TestThreads:
     def test_each_have_a_request_of_their_own(self) -> None:
-        """Powertools keeps the current event on a class; an interpreter that switches all the time would mix them up."""
+        """Powertools keeps the current event on a class: an interpreter that switches often would mix them up."""
         app = make_app()
-        expected = {"/v1/cart": "GET", "/v1/orders": "GET, POST", "/v1/cart/items/A": "DELETE, PUT"}
-        paths = list(expected) * 100
+        expected = {"/v1/cart": 401, "/v1/nothing": 404, "/v1/products/%00": 422}
+        paths = list(expected) * 300
         interval = sys.getswitchinterval()
         sys.setswitchinterval(1e-6)
         try:
             with ThreadPoolExecutor(8) as threads:
-                allowed = list(threads.map(lambda path: Client(app).request("PATCH", path).headers["allow"], paths))
+                statuses = list(threads.map(lambda path: Client(app).get(path).status, paths))
         finally:
             sys.setswitchinterval(interval)
-        assert allowed == [expected[path] for path in paths]
+        assert statuses == [expected[path] for path in paths]
 
 
 class TestAMethod:

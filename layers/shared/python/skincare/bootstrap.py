@@ -10,6 +10,7 @@ from skincare.adapters.sqs import IN_THE_BACKGROUND, WHILE_A_CUSTOMER_WAITS, Sqs
 from skincare.app import App
 from skincare.config import Settings, require
 from skincare.database.connection import Credentials, Database, StaticCredentials
+from skincare.errors import ConfigurationError
 from skincare.jobs.ports import QueuePair, Queues
 from skincare.jobs.publisher import Publisher
 from skincare.jobs.queues import QueueName
@@ -37,12 +38,22 @@ def build_app(settings: Settings) -> App:
         database=database,
         queues=queues,
         publisher=Publisher(database, queues),
-        email=SesEmailSender(settings.mail_from, configuration_set=settings.mail_configuration_set, aws=aws),
+        email=SesEmailSender(
+            require(settings.mail_from, "MAIL_FROM"), configuration_set=settings.mail_configuration_set, aws=aws
+        ),
     )
 
 
 def _connections(settings: Settings) -> int:
-    return QueueName(settings.worker_queue).limits.database_connections if settings.worker_queue else 1
+    return worker_queue(settings).limits.database_connections if settings.worker_queue else 1
+
+
+def worker_queue(settings: Settings) -> QueueName:
+    """Return the queue that this worker drains; raises `ConfigurationError` where WORKER_QUEUE names none."""
+    try:
+        return QueueName(require(settings.worker_queue, "WORKER_QUEUE"))
+    except ValueError:
+        raise ConfigurationError("the environment variable WORKER_QUEUE names no queue") from None
 
 
 def _credentials(settings: Settings, aws: AwsSession) -> Credentials:
