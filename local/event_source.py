@@ -57,6 +57,7 @@ class EventSource:
         self._free = threading.Semaphore(concurrency)
         self._batches = ThreadPoolExecutor(max_workers=concurrency, thread_name_prefix="batch")
         self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._poll, name=f"poll-{self.source}", daemon=True)
         self.polling = threading.Event()
         """Set while the queue answers."""
 
@@ -75,7 +76,7 @@ class EventSource:
         if visibility < self._limits.visibility_timeout:
             raise ValueError(f"{self.source}: a visibility of {visibility} is below six function timeouts")
         self.polling.set()
-        threading.Thread(target=self._poll, name=f"poll-{self.source}", daemon=True).start()
+        self._thread.start()
 
     def stop(self) -> None:
         """Receive no more. Batches at work end by themselves or with their container."""

@@ -23,7 +23,6 @@ def run(settings: LocalSettings, *, with_workers: bool) -> int:
     system = System(state, log=log, with_workers=with_workers, say=log.say)
     started = time.monotonic()
     with until_stopped():
-        log.say(f"Starting the shop on port {settings.port}.")
         system.start(reset=settings.reset)
         log.say(_welcome(state, system.url, seconds=time.monotonic() - started, with_workers=with_workers))
         threading.Event().wait()

@@ -88,6 +88,7 @@ class System:
     def _start_parts(self, undo: contextlib.ExitStack, listener: socket.socket) -> None:
         state, log = self._state, self._log
         secrets = state.secrets()
+        self._say(f"Starting the shop on port {state.port}.")
         children = Children(state.children("run"))
         undo.callback(children.stop_all)
         postgres = PostgresServer(state.postgres, port=_free_port())

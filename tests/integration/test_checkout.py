@@ -222,6 +222,18 @@ class TestARefusedCheckout:
         assert (answer.status, answer.code, answer.headers["retry-after"]) == (409, "concurrent_request", "1")
         self.check_nothing_happened(conn, {"A": 1}, A=10)
 
+    def test_for_a_number_that_another_order_has_asks_to_be_repeated(
+        self, conn: Connection, app: App, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        taken = make_order(conn, user_id="budi").order.order_number
+        make_product(conn, sku="A")
+        fill_cart(conn, "ani", {"A": 1})
+        with monkeypatch.context() as patch:
+            patch.setattr("skincare.orders.service.new_order_number", lambda: taken)
+            assert Client(app, "ani").order("k-1").code == "concurrent_request"
+        assert (stock(conn, "A"), written(conn)["orders"]) == (10, 1)
+        assert Client(app, "ani").order("k-1").status == 201
+
     def test_is_the_databases_word_on_a_cart_that_grew_too_long(self, conn: Connection, app: App) -> None:
         make_product(conn, sku="A")
         fill_cart(conn, "ani", {"A": 1})

@@ -132,13 +132,15 @@ class TestASessionThatDiedWhileIdle:
         assert pid_of(database) == first
         assert _queries(wire) == [b"SELECT 1"]
 
-    def test_is_not_mistaken_for_one_that_was_told_something(self, database: Database, owner: Connection) -> None:
+    def test_is_known_by_its_last_word_also_while_it_has_not_hung_up(
+        self, database: Database, owner: Connection
+    ) -> None:
         with database.connection() as conn:
-            conn.execute("LISTEN news")
+            conn.execute("LISTEN last_words")
             first, descriptor = conn.info.backend_pid, conn.fileno()
-        owner.execute("NOTIFY news")
+        owner.execute("NOTIFY last_words")
         wait_for_news(descriptor)
-        assert pid_of(database) == first
+        assert pid_of(database) != first
 
 
 class TestASessionThatDiesInUse:
@@ -241,10 +243,12 @@ class TestAFailedStatement:
                 conn.execute("INSERT INTO notes VALUES (1, 'good')")
                 conn.execute("INSERT INTO notes VALUES (2, 'refused')")
 
+        first = pid_of(database)
         with pytest.raises(errors.CheckViolation):
             fail_in_a_transaction()
         with database.connection() as conn:
             assert conn.info.transaction_status == TransactionStatus.IDLE
+            assert conn.info.backend_pid == first
             conn.execute("INSERT INTO notes VALUES (3, 'good')")
         assert notes_in(owner) == [3]
 
@@ -262,8 +266,10 @@ class TestAFailedStatement:
         with database.connection() as conn:
             conn.execute("BEGIN")
             conn.execute("INSERT INTO notes VALUES (1, 'forgotten')")
+            first = conn.info.backend_pid
         with database.connection() as conn:
             assert conn.info.transaction_status == TransactionStatus.IDLE
+            assert conn.info.backend_pid == first
         assert notes_in(owner) == []
 
     def test_that_ran_into_the_statement_timeout_is_unavailable_and_keeps_its_session(

@@ -110,22 +110,21 @@ def shop(database_url: str, aws: AwsSession, aws_endpoint: str, tmp_path: Path) 
 @pytest.mark.parametrize("point", crash_process.POINTS)
 def test_killed_there_nothing_is_lost_and_a_mail_is_doubled_only_between_send_and_mark(shop: Shop, point: str) -> None:
     role = crash_process.POINTS[point][0]
-    if role == "api":
-        shop.fill_cart("user-1")
-    else:
-        for number in range(BUYERS):
+    # Inside a handler the neighbours are anywhere, also between their own send and mark: there is none then.
+    orders = 1 if role == "api" or point in {"loaded", "sent", "mark sent"} else BUYERS
+    for number in range(orders):
+        if role == "api":
+            shop.fill_cart(f"user-{number}")
+        else:
             shop.place(f"user-{number}")
     if role == "relay":
         shop.empty_queue()
         ledger.let_pass(shop.conn, timedelta(hours=2))
-    process = shop.start(role, point, "user-1")
+    process = shop.start(role, point, "user-0")
     assert process.wait(timeout=60) == -9, "the point was not reached"
-    orders = 1 if role == "api" else BUYERS
     ledger.let_pass(shop.conn, timedelta(minutes=2))
     shop.come_to_rest()
-    doubled = shop.mails() - orders
-    assert 0 <= doubled <= (BUYERS if point == "sent" else 0)
-    shop.check(orders=orders, mails=orders + doubled)
+    shop.check(orders=orders, mails=orders + (point == "sent"))
 
 
 def test_killed_inside_the_statement_the_order_is_there_whole_or_not_at_all(shop: Shop, owner_url: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from local.event_source import EventSource
-from local.function import Function, InvocationFailed
+from local.function import Function, FunctionStopped, InvocationFailed
 from local.logbook import LogBook
 from skincare.adapters.aws import AwsSession
 from skincare.jobs.queues import QueueLimits
@@ -196,6 +196,15 @@ class TestABatch:
             wait_for(lambda: queue.messages == 0, "the deletions")
         assert sorted(function.bodies) == ["one", "one", "two", "two"]
 
+    def test_one_that_no_function_got_because_we_stop_is_visible_again_at_once(
+        self, queue: QueueUnderTest, tmp_path: Path
+    ) -> None:
+        queue.send("unheard")
+        function = FakeFunction()
+        function.answer = FunctionStopped()
+        with consuming(queue, function, tmp_path):
+            wait_for(lambda: function.bodies[:2] == ["unheard", "unheard"], "the second delivery")
+
     def test_it_has_at_most_as_many_messages_as_the_limit_says(self, queue: QueueUnderTest, tmp_path: Path) -> None:
         queue.send(*(str(number) for number in range(7)))
         function = FakeFunction()
@@ -256,6 +265,8 @@ class TestTheMapping:
         with consuming(queue, function, tmp_path) as source:
             source.stop()
             assert not source.polling.is_set()
+            source._thread.join(timeout=30)
+            assert not source._thread.is_alive()
         queue.send("late")
         [message] = queue.sqs.receive_message(QueueUrl=queue.url, WaitTimeSeconds=20)["Messages"]
         assert (message["Body"], function.events) == ("late", [])

@@ -5,6 +5,10 @@ import subprocess
 import sys
 
 import pytest
+from aws_lambda_powertools.utilities.typing import LambdaContext
+
+from api.lambda_function import lambda_handler
+from tests.http import http_event, make_app
 
 TELL = "import json, sys; print(json.dumps(sorted(sys.modules)))"
 
@@ -43,6 +47,11 @@ class TestTheEntryPoint:
     def test_loads_what_every_checkout_needs(self, modules: set[str]) -> None:
         """A first request should not pay for what the start could have loaded."""
         assert {"psycopg", "pydantic", "skincare.orders.repository", "api.schemas"} <= modules
+
+    def test_answers_with_the_containers_app(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("api.lambda_function.get_app", make_app)
+        answer = lambda_handler(http_event("GET", "/health"), LambdaContext())
+        assert (answer["statusCode"], answer["headers"]["retry-after"]) == (503, "1")
 
     def test_needs_no_setting_and_no_network_to_be_imported(self) -> None:
         code = "import socket; socket.socket.connect = None; import os; os.environ.clear(); import api.lambda_function"

@@ -152,9 +152,13 @@ class TestTheIntegration:
         front.function.answer = InvocationFailed("TooManyRequestsException", "")
         assert_problem(front.call("GET", "/v1/cart", token=token), 503, "unavailable")
 
-    @pytest.mark.parametrize("size", [10_000_001, 7_000_000])
-    def test_a_body_above_the_limit_of_gateway_or_function_is_a_413(self, front: Front, token: str, size: int) -> None:
-        assert_problem(front.call("POST", "/v1/orders", token=token, data=b"x" * size), 413, "body_too_large")
+    @pytest.mark.parametrize(("size", "limit"), [(10_000_001, 10_000_000), (7_000_000, 6_291_456)])
+    def test_a_body_above_the_limit_of_gateway_or_function_is_a_413(
+        self, front: Front, token: str, size: int, limit: int
+    ) -> None:
+        response = front.call("POST", "/v1/orders", token=token, data=b"x" * size)
+        assert_problem(response, 413, "body_too_large")
+        assert f"{limit} bytes" in response.get_data(as_text=True)
         assert front.function.events == []
 
     def test_before_the_database_is_migrated_all_but_health_is_a_503(self, front: Front, token: str) -> None:

@@ -128,7 +128,7 @@ class Database:
             # A handler left a transaction open: what it did not commit must not reach the next one.
             with contextlib.suppress(psycopg.Error):
                 conn.rollback()
-        if conn.closed or conn.info.transaction_status != TransactionStatus.IDLE:
+        if conn.info.transaction_status != TransactionStatus.IDLE:
             conn.close()
             return
         with self._lock:
@@ -147,8 +147,8 @@ def _translate(error: psycopg.Error, conn: Connection) -> TransientError | None:
         case psycopg.OperationalError() | psycopg.InterfaceError() | errors.ReadOnlySqlTransaction():
             # ReadOnlySqlTransaction: after a failover the old writer refuses writes; a new session finds the new one.
             return DatabaseUnavailable(error)
-        case _ if conn.closed:
-            # Whatever the server said, it hung up: idle_in_transaction_session_timeout is an InternalError.
+        case _ if conn.closed or error.diag.severity_nonlocalized in {"FATAL", "PANIC"}:
+            # The server hung up or is about to: idle_in_transaction_session_timeout is an InternalError.
             return DatabaseUnavailable(error)
         case _:
             return None

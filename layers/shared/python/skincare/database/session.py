@@ -45,7 +45,8 @@ class Session(Connection):
     def is_alive(self, *, idle_s: float) -> bool:
         """Tell whether the session can be trusted, without a round trip unless it slept long.
 
-        An idle server says nothing; readable bytes are its farewell, or news that `consume_input` takes in.
+        An idle server says nothing: readable bytes are its farewell, even while its hanging up is on the way.
+        News such as a notice look the same, and cost a new session.
         """
         if self.closed:
             return False
@@ -53,9 +54,7 @@ class Session(Connection):
             poll = select.poll()
             poll.register(self.fileno(), select.POLLIN | select.POLLHUP | select.POLLERR)
             if poll.poll(0):
-                self.pgconn.consume_input()
-                if poll.poll(0):
-                    return False
+                return False
             # A clock that was set back says nothing about the time that passed.
             if not 0 <= idle_s <= _PING_AFTER_S:
                 self._patience_s = _PONG_WITHIN_S

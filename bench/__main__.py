@@ -1,0 +1,60 @@
+"""`python -m bench`: measure, print, and write bench/results.json."""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from rich.console import Console
+
+from bench import checkout, handler, round_trips, start
+from bench.figure import Figure
+from bench.machine import describe_machine
+from bench.report import encode, print_report, results
+from bench.surroundings import FULL, QUICK, Effort, NotMeasured, Surroundings, surroundings
+
+MEASUREMENTS: dict[str, Callable[[Surroundings, Effort], Iterator[Figure]]] = {
+    "checkout": checkout.throughput,
+    "enqueue": checkout.enqueue,
+    "hot-product": checkout.hot_product,
+    "round-trips": round_trips.measure,
+    "handler": handler.measure,
+    "start": start.measure,
+}
+RESULTS = Path(__file__).with_name("results.json")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    wanted = options.only or list(MEASUREMENTS)
+    # The table or the JSON goes to standard output, and what happens meanwhile to standard error.
+    progress = Console(stderr=True)
+    machine, figures, notes = describe_machine(), [], []
+    with surroundings() as around:
+        for name in wanted:
+            with progress.status(f"measuring {name}"):
+                try:
+                    figures += MEASUREMENTS[name](around, QUICK if options.quick else FULL)
+                except NotMeasured as reason:
+                    notes.append(f"{name}: {reason}")
+            progress.print(f"measured {name}")
+    document = encode(results(figures, machine, notes))
+    if options.json:
+        sys.stdout.write(document)
+    else:
+        print_report(Console(width=None if sys.stdout.isatty() else 200), figures, machine, notes)
+    if not (options.only or options.quick):
+        RESULTS.write_text(document)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("--only", metavar="NAME", action="append", choices=MEASUREMENTS, help=", ".join(MEASUREMENTS))
+    parser.add_argument("--quick", action="store_true", help="short rounds and few of them: does it run?")
+    parser.add_argument("--json", action="store_true", help="print the results as JSON instead of a table")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,170 @@
+"""Checkout: our statement through psycopg beside pgbench, its job, and one hot product."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from statistics import median
+
+from bench import pgbench
+from bench.clients import Clients, Outcome, Shopping
+from bench.delay import delayed
+from bench.figure import Figure, at_least, at_most
+from bench.rounds import alternate_us, interleave, percentile, ratios
+from bench.shop import (
+    bare_checkout,
+    deadlocks,
+    fill_carts,
+    make_checkout_without_job,
+    open_shop,
+    oversold,
+    settle_down,
+    user,
+)
+from bench.surroundings import BenchDatabase, Effort, Surroundings
+from skincare.database.session import Session
+
+_CONCURRENCY = {1: (500, 0.80), 4: (250, 0.65), 16: (80, 0.60)}
+"""Clients: checkouts of each in a round, and the aim."""
+
+_MANY = 16
+_RTT_MS = 1.0
+_SCARCE = 100
+
+
+def throughput(around: Surroundings, effort: Effort) -> Iterator[Figure]:
+    """Our clients over pgbench, both calling the same statement."""
+    with around.database() as database, Clients(_MANY) as clients:
+        open_shop(database.owner)
+        for number, (checkouts, aim) in _CONCURRENCY.items():
+            each = effort.times(checkouts)
+            for side in ("ours", "pgbench"):
+                for turn in range(effort.rounds):
+                    fill_carts(database.owner, f"{side}-{number}-{turn}", clients=number, each=each)
+            settle_down(database.owner)
+            values = interleave(
+                {
+                    "ours": _ours(clients, database, number, each, effort.rounds),
+                    "pgbench": _pgbench(around, database, number, each, effort.rounds),
+                },
+                rounds=effort.rounds,
+            )
+            yield Figure(
+                f"checkout.clients-{number}",
+                f"checkouts through psycopg ÷ pgbench, {number} client{'s' * (number > 1)}",
+                ratios(values["ours"], values["pgbench"]),
+                aim=at_least(aim),
+                parts={f"{side} (per s)": median(rates) for side, rates in values.items()},
+            )
+
+
+def _ours(clients: Clients, database: BenchDatabase, number: int, each: int, rounds: int) -> Callable[[], float]:
+    turns = iter(range(rounds))
+    return lambda: (
+        clients.shop(
+            Shopping(database.url, "one statement", f"ours-{number}-{next(turns)}", each), clients=number
+        ).per_s
+    )
+
+
+def _pgbench(around: Surroundings, database: BenchDatabase, number: int, each: int, rounds: int) -> Callable[[], float]:
+    turns = iter(range(rounds))
+
+    def run() -> float:
+        turn = next(turns)
+        return pgbench.check_out(
+            database.url,
+            around.scratch,
+            prefix=f"pgbench-{number}-{turn}",
+            tag=f"{number:02}{turn}",
+            clients=number,
+            each=each,
+        )
+
+    return run
+
+
+def enqueue(around: Surroundings, effort: Effort) -> Iterator[Figure]:
+    """What the job costs that is written in the order's own statement."""
+    with around.database() as database, Session.open(database.url) as conn:
+        open_shop(database.owner)
+        make_checkout_without_job(database.owner)
+        times = effort.times(400)
+        names = {"place_order": "with", "place_order_alone": "alone"}
+        for side in names.values():
+            fill_carts(database.owner, side, clients=effort.rounds, each=times)
+        settle_down(database.owner)
+        samples: dict[str, list[float]] = {side: [] for side in names.values()}
+        for turn in range(effort.rounds):
+            calls = [
+                partial(_next_of, bare_checkout(conn, function=function), iter(range(1, times + 1)), side, turn)
+                for function, side in names.items()
+            ]
+            for side, value in zip(names.values(), alternate_us(calls, times=times), strict=True):
+                samples[side].append(value)
+        yield Figure(
+            "checkout.enqueue",
+            "order + its job ÷ order alone, the same function without the insert",
+            ratios(samples["with"], samples["alone"]),
+            aim=at_most(1.10),
+            parts={f"{side} (µs)": median(values) for side, values in samples.items()},
+        )
+
+
+def _next_of(check_out: Callable[..., None], numbers: Iterator[int], prefix: str, turn: int) -> None:
+    check_out(user(prefix, turn, next(numbers)))
+
+
+def hot_product(around: Surroundings, effort: Effort) -> Iterator[Figure]:
+    """Sixteen clients 1 ms away that all want product 1, in our way and statement by statement, and spread out."""
+    kinds = {
+        "hot": ("one statement", True, effort.times(100)),
+        "hot, a statement per trip": ("a statement per trip", True, effort.times(15)),
+        "spread": ("one statement", False, effort.times(100)),
+    }
+    rounds = min(effort.rounds, 5)
+    with around.database() as database, Clients(_MANY) as clients:
+        open_shop(database.owner)
+        for kind, (_, hot, each) in kinds.items():
+            for turn in range(rounds):
+                fill_carts(database.owner, f"{kind}-{turn}", clients=_MANY, each=each, hot=hot)
+        settle_down(database.owner)
+        with delayed(database.url, milliseconds=_RTT_MS) as url:
+            outcomes: dict[str, list[Outcome]] = {kind: [] for kind in kinds}
+            for turn in range(rounds):
+                for kind, (how, _, each) in kinds.items():
+                    outcomes[kind].append(clients.shop(Shopping(url, how, f"{kind}-{turn}", each)))
+        rates = {kind: [outcome.per_s for outcome in each] for kind, each in outcomes.items()}
+        parts = {f"{kind} (per s)": median(values) for kind, values in rates.items()}
+        for kind, each in outcomes.items():
+            parts[f"{kind} p99 (ms)"] = median(percentile(outcome.latencies_ms, 99) for outcome in each)
+        away = f"16 clients, {_RTT_MS:g} ms away"
+        yield Figure(
+            "checkout.hot-product",
+            f"one hot product ÷ a statement per trip, {away}",
+            ratios(rates["hot"], rates["hot, a statement per trip"]),
+            aim=at_least(10),
+            parts=parts,
+        )
+        yield Figure(
+            "checkout.hot-product-spread",
+            f"one hot product ÷ the same load spread, {away}",
+            ratios(rates["hot"], rates["spread"]),
+            aim=at_least(0.5),
+        )
+        wrong = oversold(database.owner)
+        database.owner.execute("UPDATE products SET stock = %s WHERE id = 1", [_SCARCE])
+        fill_carts(database.owner, "scarce", clients=_MANY, each=20, hot=True)
+        outcome = clients.shop(Shopping(database.url, "one statement", "scarce", 20))
+        yield Figure(
+            "checkout.oversold",
+            f"units sold that were not there, also 320 checkouts for {_SCARCE} units",
+            [float(wrong + abs(outcome.placed - _SCARCE))],
+            unit="units",
+            aim=at_most(0),
+        )
+        yield Figure(
+            "checkout.deadlocks",
+            "deadlocks in all of these",
+            [float(deadlocks(database.owner))],
+            unit="",
+            aim=at_most(0),
+        )

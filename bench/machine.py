@@ -1,0 +1,39 @@
+"""The machine and the versions that figures belong to."""
+
+import os
+import platform
+import shutil
+import subprocess
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from local.postgres.binaries import wheel_folder
+
+_PACKAGES = ("psycopg", "pydantic", "aws-lambda-powertools", "boto3", "awslambdaric", "jinja2")
+
+
+def describe_machine() -> dict[str, str]:
+    """Return what a reader needs to judge the figures."""
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "processor": _processor(),
+        "cores": str(os.cpu_count()),
+        "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB",
+        "system": platform.platform(terse=True),
+        "load before": f"{os.getloadavg()[0]:.1f}",
+        "python": platform.python_version(),
+        "postgresql": _said([str(wheel_folder() / "postgres"), "--version"]),
+        "redis": _said(["redis-server", "--version"]) if shutil.which("redis-server") else "absent",
+        **{name: version(name) for name in _PACKAGES},
+    }
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def _said(command: list[str]) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()

@@ -1,0 +1,60 @@
+"""Rounds: what is compared runs side by side again and again, so that a busy moment meets all of it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median
+from time import perf_counter_ns
+
+
+def interleave[K](variants: Mapping[K, Callable[[], float]], *, rounds: int) -> dict[K, list[float]]:
+    """Run each variant once per round, every other round in the opposite order; return each one's values."""
+    values: dict[K, list[float]] = {name: [] for name in variants}
+    for number in range(rounds):
+        names = list(variants)
+        for name in names if number % 2 == 0 else reversed(names):
+            values[name].append(variants[name]())
+    return values
+
+
+def ratios(numerators: Sequence[float], denominators: Sequence[float]) -> list[float]:
+    """Return the ratio of each round."""
+    return [above / below for above, below in zip(numerators, denominators, strict=True)]
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    """Return the smallest value that at least this share of the values does not exceed."""
+    if not 0 < percent <= 100:
+        raise ValueError(f"{percent} is not within 0 and 100")
+    ordered = sorted(values)
+    rank = -(-len(ordered) * percent // 100)
+    return ordered[max(int(rank), 1) - 1]
+
+
+def slope(points: Sequence[tuple[float, float]]) -> float:
+    """Return the rise of the least-squares line through (x, y) points; raises `ValueError` for a single x."""
+    middle_x = sum(x for x, _ in points) / len(points)
+    middle_y = sum(y for _, y in points) / len(points)
+    spread = sum((x - middle_x) ** 2 for x, _ in points)
+    if spread == 0:
+        raise ValueError("a line needs two different x")
+    return sum((x - middle_x) * (y - middle_y) for x, y in points) / spread
+
+
+def median_us(call: Callable[[], object], *, times: int) -> float:
+    """Return the median duration of a call in microseconds."""
+    return median(_duration_us(call) for _ in range(times))
+
+
+def alternate_us(calls: Sequence[Callable[[], object]], *, times: int) -> list[float]:
+    """Return each call's median duration in microseconds when they take turns call by call."""
+    durations: list[list[float]] = [[] for _ in calls]
+    for number in range(times):
+        order = range(len(calls)) if number % 2 == 0 else reversed(range(len(calls)))
+        for index in order:
+            durations[index].append(_duration_us(calls[index]))
+    return [median(values) for values in durations]
+
+
+def _duration_us(call: Callable[[], object]) -> float:
+    started = perf_counter_ns()
+    call()
+    return (perf_counter_ns() - started) / 1000

@@ -1,0 +1,220 @@
+"""How much CPU a new process takes until its first checkout is committed, under AWS's runtime interface client."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from bench.figure import Figure, at_most
+from bench.rounds import interleave, ratios
+from bench.shop import checkout_statement, fill_carts, open_shop, place, settle_down, user
+from bench.shopfront import checkout_event
+from bench.stub_sqs import stub_sqs
+from bench.surroundings import BenchDatabase, Effort, NotMeasured, Surroundings
+from local.function import FunctionDefinition
+from local.functions import Surroundings as Functions
+from local.runtime_api import Answered, Invocation, RuntimeApi
+from local.settings import ROOT
+from skincare.identifiers import UserId
+from skincare.jobs.queues import QueueName
+
+_PATIENCE_S = 60
+_TASKS = "/proc/{}/task"
+
+# A commit announces itself, so that the process is looked at in that moment.
+_ANNOUNCE = """
+    CREATE FUNCTION announce() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        PERFORM pg_notify('committed', '');
+        RETURN NULL;
+    END $$;
+    CREATE TRIGGER announce AFTER INSERT ON orders FOR EACH ROW EXECUTE FUNCTION announce();
+    CREATE TRIGGER announce AFTER INSERT ON order_notifications FOR EACH ROW EXECUTE FUNCTION announce();"""
+
+
+@dataclass
+class Start:
+    """CPU milliseconds of one process from its exec: until it asks for an event, its first commit, its answer."""
+
+    ready: float
+    committed: float
+    answered: float
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A function and the events of its rounds."""
+
+    function: FunctionDefinition
+    events: Iterator[dict[str, Any]]
+    starts: list[Start] = field(default_factory=list)
+
+
+def measure(around: Surroundings, effort: Effort) -> Iterator[Figure]:
+    """API and worker over the floor; each round starts every process once."""
+    if not Path(_TASKS.format(os.getpid())).exists():
+        raise NotMeasured("the CPU time of another process is read from /proc, which this system has not")
+    rounds = max(effort.rounds, 3) + 1
+    with around.database() as database, stub_sqs() as aws:
+        open_shop(database.owner)
+        database.owner.execute(_ANNOUNCE.encode())
+        contenders = _contenders(database, aws, rounds)
+        settle_down(database.owner)
+        database.owner.execute("LISTEN committed")
+        interleave({name: _one(contender, database) for name, contender in contenders.items()}, rounds=rounds)
+        # In the first round the bytecode and the files' pages may still be missing.
+        starts = {name: contender.starts[1:] for name, contender in contenders.items()}
+        floor = starts["floor"]
+        parts = {
+            f"{name} {moment} (CPU ms)": median(getattr(start, moment) for start in each)
+            for name, each in starts.items()
+            for moment in ("ready", "committed", "answered")
+        }
+        yield Figure(
+            "start.api",
+            "API process: CPU from exec to its first committed checkout ÷ the floor's",
+            ratios([start.committed for start in starts["API"]], [start.committed for start in floor]),
+            aim=at_most(1.30),
+            parts=parts,
+        )
+        yield Figure(
+            "start.worker",
+            "worker process: CPU from exec to its first event ÷ the floor's",
+            ratios([start.ready for start in starts["worker"]], [start.ready for start in floor]),
+            aim=at_most(1.35),
+        )
+        yield Figure(
+            "start.api-answer",
+            "API process: CPU from exec to its first answer, with the message sent ÷ the floor's",
+            ratios([start.answered for start in starts["API"]], [start.answered for start in floor]),
+        )
+        yield Figure(
+            "start.worker-mail",
+            "worker process: CPU from exec to its first mail marked ÷ the floor's first checkout",
+            ratios([start.committed for start in starts["worker"]], [start.committed for start in floor]),
+        )
+
+
+def _contenders(database: BenchDatabase, aws: str, rounds: int) -> Mapping[str, Contender]:
+    for name in ("floor", "api", "worker"):
+        fill_carts(database.owner, name, clients=1, each=rounds)
+    functions = Functions(database.url, aws)
+    api, worker = functions.api(), functions.worker(QueueName.NOTIFICATIONS)
+    floor = FunctionDefinition(
+        name="floor",
+        handler="bench.floor_function.lambda_handler",
+        timeout=api.timeout,
+        memory_mb=api.memory_mb,
+        code=api.code,
+        environment={**api.environment, "PYTHONPATH": f"{ROOT}:{api.environment['PYTHONPATH']}"},
+    )
+    numbers = range(1, rounds + 1)
+    return {
+        "floor": Contender(floor, (_floor_event(database, user("floor", 0, number)) for number in numbers)),
+        "API": Contender(api, (checkout_event(user("api", 0, number)) for number in numbers)),
+        "worker": Contender(worker, (_mail_event(database, user("worker", 0, number)) for number in numbers)),
+    }
+
+
+def _floor_event(database: BenchDatabase, user_id: UserId) -> dict[str, Any]:
+    statement = checkout_statement(user_id)
+    parameters = statement.parameters | {
+        "fingerprint": statement.parameters["fingerprint"].hex(),
+        "job_id": str(statement.parameters["job_id"]),
+    }
+    return {"conninfo": database.url, "sql": statement.sql, "parameters": parameters}
+
+
+def _mail_event(database: BenchDatabase, user_id: UserId) -> dict[str, Any]:
+    place(database.owner, user_id)
+    row = database.owner.execute("SELECT id, job_type, payload FROM jobs ORDER BY created_at DESC LIMIT 1").fetchone()
+    assert row is not None
+    body = json.dumps({"id": str(row[0]), "type": row[1], "payload": row[2]})
+    return {
+        "Records": [
+            {
+                "messageId": str(uuid.uuid4()),
+                "receiptHandle": "receipt",
+                "body": body,
+                "attributes": {"ApproximateReceiveCount": "1"},
+                "messageAttributes": {},
+                "eventSource": "aws:sqs",
+            }
+        ]
+    }
+
+
+def _one(contender: Contender, database: BenchDatabase) -> Any:
+    def start_once() -> float:
+        event = next(contender.events)
+        for _ in database.owner.notifies(timeout=0):
+            pass  # what preparing the event committed
+        contender.starts.append(_start(contender.function, event, database))
+        return contender.starts[-1].committed
+
+    return start_once
+
+
+def _start(function: FunctionDefinition, event: dict[str, Any], database: BenchDatabase) -> Start:
+    api = RuntimeApi()
+    with contextlib.closing(api):
+        process = subprocess.Popen(
+            [sys.executable, "-s", "-m", "awslambdaric", function.handler],
+            env=_environment(function, api.address),
+            cwd=function.code,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            if not api.ready.wait(_PATIENCE_S):
+                raise RuntimeError(f"{function.name} did not start")
+            ready = _cpu_ms(process.pid)
+            api.offer(
+                Invocation(
+                    request_id=str(uuid.uuid4()),
+                    payload=json.dumps(event).encode(),
+                    deadline=datetime.now(UTC) + timedelta(seconds=_PATIENCE_S),
+                    function_arn=function.arn,
+                    trace_id="Root=1-00000000-000000000000000000000000;Sampled=0",
+                )
+            )
+            committed = 0.0
+            for _ in database.owner.notifies(timeout=_PATIENCE_S, stop_after=1):
+                committed = _cpu_ms(process.pid)
+            outcome = api.outcomes.get(timeout=_PATIENCE_S)
+            answered = _cpu_ms(process.pid)
+            if not committed or not isinstance(outcome, Answered):
+                raise RuntimeError(f"{function.name} did not do its work: {outcome}")
+            return Start(ready, committed, answered)
+        finally:
+            process.kill()
+            process.wait()
+
+
+def _environment(function: FunctionDefinition, runtime_api: str) -> dict[str, str]:
+    return {
+        **function.environment,
+        "AWS_LAMBDA_RUNTIME_API": runtime_api,
+        "AWS_LAMBDA_FUNCTION_NAME": function.name,
+        "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(function.memory_mb),
+        "AWS_LAMBDA_FUNCTION_VERSION": "$LATEST",
+        "AWS_LAMBDA_LOG_FORMAT": "JSON",
+        "AWS_LAMBDA_LOG_GROUP_NAME": "bench",
+        "AWS_LAMBDA_LOG_STREAM_NAME": "bench",
+        "LAMBDA_TASK_ROOT": str(function.code),
+        "_HANDLER": function.handler,
+    }
+
+
+def _cpu_ms(pid: int) -> float:
+    """Return the time that the process's threads have spent on a processor. Source: Linux, sched-stats."""
+    tasks = Path(_TASKS.format(pid)).iterdir()
+    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1_000_000
