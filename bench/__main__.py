@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench import checkout, handler, round_trips, start
+from bench import checkout, handler, relay, round_trips, start, worker
 from bench.figure import Figure
 from bench.machine import describe_machine
 from bench.report import encode, print_report, results
@@ -20,6 +20,8 @@ MEASUREMENTS: dict[str, Callable[[Surroundings, Effort], Iterator[Figure]]] = {
     "round-trips": round_trips.measure,
     "handler": handler.measure,
     "start": start.measure,
+    "worker": worker.measure,
+    "relay": relay.measure,
 }
 RESULTS = Path(__file__).with_name("results.json")
 

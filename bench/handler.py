@@ -14,7 +14,7 @@ from api.app import handle
 from bench.figure import Figure, at_most
 from bench.rounds import alternate_us, ratios
 from bench.shop import bare_checkout, fill_carts, open_shop, settle_down, user
-from bench.shopfront import Context, SilentPublisher, checkout_event, environment, make_app, write_logs_to
+from bench.shopfront import Context, SilentPublisher, checkout_event, environment, logs_unseen, make_app
 from bench.stub_sqs import stub_sqs
 from bench.surroundings import Effort, Surroundings
 from skincare.app import App
@@ -31,10 +31,9 @@ def measure(around: Surroundings, effort: Effort) -> Iterator[Figure]:
         around.database() as database,
         stub_sqs() as aws,
         Session.open(database.url) as conn,
-        open(os.devnull, "w") as nowhere,
+        logs_unseen(),
     ):
         os.environ |= {name: value for name, value in environment("", aws).items() if name.startswith("AWS_")}
-        write_logs_to(nowhere)
         open_shop(database.owner)
         publishing = make_app(database.url, aws)
         silent = replace(publishing, publisher=SilentPublisher())

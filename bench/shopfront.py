@@ -1,8 +1,10 @@
 """The API's parts put together for a measurement: an App on the bench's database and events for its handler."""
 
+import contextlib
 import json
 import logging
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from skincare.app import App
@@ -54,11 +56,17 @@ def make_app(database_url: str, aws_url: str) -> App:
     return build_app(Settings.from_env(environment(database_url, aws_url) | {"SERVES_CUSTOMERS": "true"}))
 
 
-def write_logs_to(stream: Any) -> None:
-    """Send the product's log lines there; making them stays part of what is measured."""
-    for handler in logger._logger.handlers:
-        if isinstance(handler, logging.StreamHandler):
-            handler.setStream(stream)
+@contextlib.contextmanager
+def logs_unseen() -> Iterator[None]:
+    """Send the product's log lines nowhere; making them stays part of what is measured."""
+    handlers = [handler for handler in logger._logger.handlers if isinstance(handler, logging.StreamHandler)]
+    with open(os.devnull, "w") as nowhere:
+        before = [handler.setStream(nowhere) for handler in handlers]
+        try:
+            yield
+        finally:
+            for handler, stream in zip(handlers, before, strict=True):
+                handler.setStream(stream)
 
 
 def checkout_event(user_id: UserId) -> dict[str, Any]:

@@ -4,10 +4,11 @@ import json
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from wsgiref.types import WSGIEnvironment
+from wsgiref.util import setup_testing_defaults
 
 from botocore.exceptions import BotoCoreError, ClientError
 from werkzeug import Request
-from werkzeug.test import create_environ
 
 from local.function import Function, InvocationFailed
 from local.http_event import GatewayRequest, MalformedAnswer, response_from
@@ -44,7 +45,9 @@ class Checks:
 
     def _api_and_database(self) -> list[str]:
         """Ask the function's own health route, which speaks for itself and its database."""
-        request = GatewayRequest(Request(create_environ("/health")), b"", "GET /health", None, None)
+        environ: WSGIEnvironment = {"PATH_INFO": "/health"}
+        setup_testing_defaults(environ)
+        request = GatewayRequest(Request(environ), b"", "GET /health", None, None)
         try:
             answer = self._api.invoke(json.dumps(request.event()).encode(), patience=_PATIENCE)
             status = response_from(answer).status_code

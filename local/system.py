@@ -116,29 +116,31 @@ class System:
         )
         gateway.serve(listener)
         undo.callback(gateway.stop)
-        for pool in (api, relay):
-            undo.callback(pool.stop)
-            pool.start()
+        undo.callback(api.stop)
+        api.start()
         if self._with_workers:
             undo.callback(workers.stop)
             workers.start_functions()
 
         database_up.result()
         self._say(f"PostgreSQL is up on {LOOPBACK}:{postgres.port}.")
-        self._prepare_database(make_pool, postgres.dsn(), secrets.app_password)
+        migrations = make_pool(migrator(postgres.dsn()), concurrency=1)
+        self._prepare_database(migrations, postgres.dsn(), secrets.app_password)
         aws_up.result()
         self._say(f"SQS and SES (moto) are up on {surroundings.aws_endpoint_url}.")
 
         gateway.open.set()
-        schedule = Schedule(relay, every=RELAY_INTERVAL)
-        undo.callback(schedule.stop)
-        schedule.start()
         if self._with_workers:
             workers.start()
-        pools = [api, relay, *(workers.pools.values() if self._with_workers else [])]
+        pools = [api, *(workers.pools.values() if self._with_workers else [])]
         self._wait_until_ready(pools, partial(checks.missing, with_workers=self._with_workers))
         state.announce(database_url=surroundings.database_url, aws_endpoint_url=surroundings.aws_endpoint_url)
         undo.callback(state.withdraw)
+        # The first tick starts the container: nobody has to wait for it.
+        undo.callback(relay.stop)
+        schedule = Schedule(relay, every=RELAY_INTERVAL)
+        undo.callback(schedule.stop)
+        schedule.start()
 
     def _start_aws(self, children: Children, listener: socket.socket, aws: AwsSession) -> None:
         descriptor = listener.fileno()
@@ -154,18 +156,17 @@ class System:
             )
         aws_setup.prepare(aws)
 
-    def _prepare_database(self, make_pool: Callable[..., FunctionPool], owner_url: str, app_password: str) -> None:
+    def _prepare_database(self, migrations: FunctionPool, owner_url: str, app_password: str) -> None:
         """Migrate by the deployed migrator, then do what staff and operators would do."""
-        pool = make_pool(migrator(owner_url), concurrency=1)
         try:
-            pool.invoke(b"{}", patience=_PATIENCE)
+            migrations.invoke(b"{}", patience=_PATIENCE)
         except InvocationFailed as error:
             raise LocalSystemError(
                 f"The database in {shown(self._state.folder)} cannot be migrated ({error}): "
                 f"`RESET=1 PORT={self._state.port} make run` begins with an empty one."
             ) from error
         finally:
-            pool.stop()
+            migrations.stop()
         database = Database(StaticCredentials(owner_url))
         with database.connection() as conn:
             set_app_password(conn, app_password)

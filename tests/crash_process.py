@@ -32,6 +32,7 @@ from tests.factories import make_place_order, make_settings
 from worker.answer import answer
 from worker.registry import REGISTRY
 
+LIMITS = QueueName.NOTIFICATIONS.limits
 PATIENT = Timeouts(connect=timedelta(seconds=2), read=timedelta(seconds=25))
 
 POINTS: dict[str, tuple[str, Any, str, str]] = {
@@ -99,7 +100,7 @@ def work_once(app: App, *, wait: timedelta = timedelta(seconds=1)) -> int:
     """Do what the worker function and its event source mapping do with one batch; return its size."""
     queue = app.queues[QueueName.NOTIFICATIONS]
     batch = queue.source.receive(limit=10, wait=wait)
-    runner = Runner(app, registry=REGISTRY, database=app.database, queue=queue, limits=QueueName.NOTIFICATIONS.limits)
+    runner = Runner(app, registry=REGISTRY, database=app.database, queue=queue, limits=LIMITS)
     started = time.monotonic()
     result = runner.run(batch, time_left=lambda: timedelta(seconds=40 - (time.monotonic() - started)))
     failed = {item["itemIdentifier"] for item in answer(result, queue.source)["batchItemFailures"]}

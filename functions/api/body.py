@@ -9,20 +9,18 @@ from typing import Any, NoReturn
 
 from api.errors import BodyTooLarge, MediaTypeUnsupported, RequestMalformed
 from api.event import HttpEvent
+from api.http_settings import HTTP
 
-MAX_BODY_BYTES = 64 * 1024
-MAX_NESTING = 32
-
-_MAX_BASE64_CHARACTERS = (MAX_BODY_BYTES + 2) // 3 * 4
+_MAX_BASE64_CHARACTERS = (HTTP.max_body_bytes + 2) // 3 * 4
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
 _JSON = re.compile(r'application/json *(?:; *charset="?utf-8"? *)?', re.IGNORECASE)
 
 
 def check_size(event: HttpEvent) -> None:
     """Raise `BodyTooLarge` for a body that we do not even want to decode."""
-    limit = _MAX_BASE64_CHARACTERS if event.is_base64 else MAX_BODY_BYTES
+    limit = _MAX_BASE64_CHARACTERS if event.is_base64 else HTTP.max_body_bytes
     if event.body is not None and len(event.body) > limit:
-        raise BodyTooLarge(MAX_BODY_BYTES)
+        raise BodyTooLarge(HTTP.max_body_bytes)
 
 
 def read_json(event: HttpEvent) -> Any:
@@ -37,14 +35,14 @@ def read_json(event: HttpEvent) -> Any:
         raise RequestMalformed("the body is missing")
     if not _JSON.fullmatch(event.headers.get("content-type", "").strip()):
         raise MediaTypeUnsupported
-    if len(content) > MAX_BODY_BYTES:
-        raise BodyTooLarge(MAX_BODY_BYTES)
+    if len(content) > HTTP.max_body_bytes:
+        raise BodyTooLarge(HTTP.max_body_bytes)
     try:
         text = content.decode()
     except UnicodeDecodeError:
         raise RequestMalformed("the body is not UTF-8") from None
-    if nesting(text) > MAX_NESTING:
-        raise RequestMalformed(f"the body is nested more than {MAX_NESTING} levels deep")
+    if nesting(text) > HTTP.max_nesting:
+        raise RequestMalformed(f"the body is nested more than {HTTP.max_nesting} levels deep")
     try:
         return json.loads(
             text, parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_without_repetition
@@ -55,7 +53,7 @@ def read_json(event: HttpEvent) -> Any:
 
 def nesting(text: str) -> int:
     """Return how deep the brackets of a JSON text go, without parsing it."""
-    if text.count("[") + text.count("{") <= MAX_NESTING:
+    if text.count("[") + text.count("{") <= HTTP.max_nesting:
         return 0
     depth = deepest = 0
     for match in _BRACKETS.finditer(text):

@@ -15,6 +15,7 @@ from psycopg import Connection
 
 from skincare.adapters.aws import AwsSession
 from skincare.app import App
+from skincare.jobs.repository import dead_letter
 from skincare.jobs.retry import CRASH_LIMIT
 from skincare.orders.service import place_order
 from tests import crash_process, factories, ledger
@@ -23,6 +24,7 @@ from tests.moto_server import PATIENT, create_queue
 ROOT = Path(__file__).parents[2]
 STOCK = 10
 BUYERS = 3
+ORDERS_UNDER_FIRE = 150
 
 
 @dataclass
@@ -167,6 +169,33 @@ def test_a_poison_job_kills_its_process_five_times_and_is_buried_while_its_neigh
     attempts = shop.conn.execute("SELECT attempts FROM jobs WHERE state = 'completed'").fetchall()
     assert attempts == [(1,), (1,)]
     assert BUYERS - 1 <= shop.mails() <= 2 * (BUYERS - 1)
+
+
+def test_a_worker_killed_fifty_times_at_random_loses_nothing_and_completes_nothing_twice(shop: Shop) -> None:
+    shop.conn.execute("UPDATE products SET stock = 1000")
+    for number in range(ORDERS_UNDER_FIRE):
+        shop.place(f"user-{number}")
+    killer = subprocess.run(
+        [sys.executable, "-m", "tests.worker_kills", "50", "7"],
+        cwd=ROOT,
+        env={**os.environ, **shop.environ},
+        stdout=subprocess.DEVNULL,
+        timeout=150,
+        check=False,
+    )
+    assert killer.returncode == 0
+    shop.come_to_rest()
+    # Innocent jobs can be under way at five kills, too: they are buried like the poison that they look like.
+    buried = [job_id for (job_id,) in shop.conn.execute("SELECT id FROM jobs WHERE state = 'dead_letter'")]
+    dead_letter.redrive(shop.conn, buried)
+    shop.come_to_rest()
+    completions = shop.conn.execute(
+        "SELECT count(*), count(DISTINCT job_id) FROM job_attempts WHERE outcome = 'completed'"
+    ).fetchone()
+    assert completions == (ORDERS_UNDER_FIRE, ORDERS_UNDER_FIRE)
+    told = shop.conn.execute("SELECT count(*) FROM order_notifications WHERE status = 'sent'").fetchone()
+    assert told == (ORDERS_UNDER_FIRE,)
+    assert ORDERS_UNDER_FIRE <= shop.mails() <= ORDERS_UNDER_FIRE + 50 * crash_process.LIMITS.threads
 
 
 def _wait_until_somebody_waits_for_a_lock(conn: Connection) -> None:

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.body import MAX_BODY_BYTES, MAX_NESTING, nesting, read_json
+from api.body import nesting, read_json
 from api.event import read_event
+from api.http_settings import HTTP
 from tests.http import Answer, Client, call, http_event, make_app
 
 REACHED_THE_DATABASE = 503
@@ -96,29 +97,29 @@ class TestAnythingButAnObject:
 class TestTheSize:
     @pytest.mark.parametrize("in_base64", [False, True])
     def test_may_be_64_kib(self, in_base64: bool) -> None:
-        body = '{"note":"' + "x" * (MAX_BODY_BYTES - 11) + '"}'
-        assert len(body) == MAX_BODY_BYTES
+        body = '{"note":"' + "x" * (HTTP.max_body_bytes - 11) + '"}'
+        assert len(body) == HTTP.max_body_bytes
         assert order(body, in_base64=in_base64).code == "validation_failed"
 
     @pytest.mark.parametrize("in_base64", [False, True])
     def test_may_not_be_a_byte_more(self, in_base64: bool) -> None:
-        answer = order("{}" + " " * (MAX_BODY_BYTES - 1), in_base64=in_base64)
+        answer = order("{}" + " " * (HTTP.max_body_bytes - 1), in_base64=in_base64)
         assert (answer.status, answer.code) == (413, "body_too_large")
 
     def test_is_counted_in_bytes(self) -> None:
-        assert order('{"note":"' + "é" * (MAX_BODY_BYTES // 2) + '"}').code == "body_too_large"
+        assert order('{"note":"' + "é" * (HTTP.max_body_bytes // 2) + '"}').code == "body_too_large"
 
     def test_is_limited_where_the_body_is_not_read(self) -> None:
-        answer = Client(make_app(), "user").request("GET", "/v1/cart", body=" " * (MAX_BODY_BYTES + 1))
+        answer = Client(make_app(), "user").request("GET", "/v1/cart", body=" " * (HTTP.max_body_bytes + 1))
         assert answer.code == "body_too_large"
 
 
 class TestTheNesting:
     def test_may_be_32_levels(self) -> None:
-        assert order(nested(MAX_NESTING)).code == "validation_failed"
+        assert order(nested(HTTP.max_nesting)).code == "validation_failed"
 
     def test_may_not_be_a_level_more(self) -> None:
-        answer = order(nested(MAX_NESTING + 1))
+        answer = order(nested(HTTP.max_nesting + 1))
         assert (answer.status, answer.code) == (400, "request_malformed")
         assert "32 levels" in answer.body["detail"]
 
@@ -142,7 +143,7 @@ class TestTheNesting:
                 return 1 + max(map(depth, part.values()), default=0)
             return 1 + max(map(depth, part), default=0) if isinstance(part, list) else 0
 
-        padding: list[list[int]] = [[]] * (MAX_NESTING + 1)
+        padding: list[list[int]] = [[]] * (HTTP.max_nesting + 1)
         assert nesting(json.dumps([value, padding])) == max(1 + depth(value), 3)
 
 

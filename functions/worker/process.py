@@ -1,0 +1,39 @@
+"""The worker of one queue as a process of its own, in a container or a terminal."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from skincare.app import App
+from skincare.jobs.consumer import consume
+from skincare.jobs.queues import QueueName
+from skincare.jobs.runner import Runner
+from skincare.observability import logger
+from worker.answer import leave
+from worker.registry import REGISTRY
+
+
+def work(app: App, queue: QueueName) -> None:
+    """Drain a queue until SIGINT or SIGTERM; returns when everything that ran is finished or handed back.
+
+    A second signal does not hurry it. When a handler hung, the process ends with exit code 1.
+    """
+    runner = Runner(app, registry=REGISTRY, database=app.database, queue=app.queues[queue], limits=queue.limits)
+    with _stop_on_signal() as stop:
+        logger.info("worker.started", queue=queue)
+        if not consume(app.queues[queue].source, runner, limits=queue.limits, stop=stop):
+            leave()
+        logger.info("worker.stopped", queue=queue)
+    app.database.close()
+
+
+@contextmanager
+def _stop_on_signal() -> Iterator[threading.Event]:
+    stop = threading.Event()
+    before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

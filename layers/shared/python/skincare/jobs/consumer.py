@@ -1,0 +1,69 @@
+"""The worker as a long-running process: receive, run, answer, until told to stop.
+
+The same runner as in Lambda, behind the `Queue` port; what the event source mapping does there, this
+loop does here.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from datetime import timedelta
+
+from skincare.jobs.delivery import delete_done, set_visibility
+from skincare.jobs.ports import Queue, QueueUnavailable, ReceivedMessage
+from skincare.jobs.queues import QueueLimits
+from skincare.jobs.retry import TimeLeft, backoff_delay
+from skincare.jobs.runner import RESERVE, Runner
+from skincare.observability import describe, logger, start_invocation
+
+_POLL = timedelta(seconds=4)
+"""One long poll; a stop waits for its end."""
+
+_LARGEST_RECEIVE = 10
+
+
+def consume[A](queue: Queue, runner: Runner[A], *, limits: QueueLimits, stop: threading.Event) -> bool:
+    """Work until `stop` is set; True when everything that ran was finished or handed back.
+
+    A stop lets running handlers finish and starts no others. False means that a handler hung: the
+    process must end, for its thread would go on.
+    """
+    failures = 0
+    while not stop.is_set():
+        start_invocation()
+        try:
+            messages = queue.receive(limit=min(limits.batch_size, _LARGEST_RECEIVE), wait=_POLL)
+        except QueueUnavailable as error:
+            failures += 1
+            logger.warning("queue.unavailable", failures=failures, error=describe(error))
+            stop.wait(backoff_delay(failures).total_seconds())
+            continue
+        failures = 0
+        if messages and not _run(messages, queue, runner, _time_left(limits, stop)):
+            return False
+    return True
+
+
+def _run[A](messages: list[ReceivedMessage], queue: Queue, runner: Runner[A], time_left: TimeLeft) -> bool:
+    result = runner.run(messages, time_left=time_left)
+    set_visibility(result, queue)
+    delete_done(result, queue)
+    return not result.hung
+
+
+def _time_left(limits: QueueLimits, stop: threading.Event) -> Callable[[], timedelta]:
+    """Return a batch's clock: as long as the function's timeout, and after a stop too short to start a handler."""
+    end = time.monotonic() + limits.function_timeout.total_seconds()
+    enough_to_finish = limits.handler_limit + RESERVE - timedelta(milliseconds=1)
+    stopped_at: list[float] = []
+
+    def left() -> timedelta:
+        now = time.monotonic()
+        rest = timedelta(seconds=end - now)
+        if not stop.is_set():
+            return rest
+        if not stopped_at:
+            stopped_at.append(now)
+        return min(rest, enough_to_finish - timedelta(seconds=now - stopped_at[0]))
+
+    return left

@@ -1,0 +1,49 @@
+"""Starts a worker process and kills it, again and again: `python -m tests.worker_kills TIMES SEED`.
+
+Forked from one process that has everything imported, so that a worker lives in its work and not in its start.
+"""
+
+import os
+import random
+import signal
+import sys
+import threading
+import time
+from datetime import timedelta
+
+import psycopg
+
+from skincare.app import App
+from skincare.jobs.consumer import consume
+from skincare.jobs.queues import QueueName
+from skincare.jobs.runner import Runner
+from tests import ledger
+from tests.crash_process import make_app
+from worker.registry import REGISTRY
+
+LIMITS = QueueName.NOTIFICATIONS.limits
+
+
+def consume_for_ever(app: App) -> None:
+    queue = app.queues[QueueName.NOTIFICATIONS]
+    runner = Runner(app, registry=REGISTRY, database=app.database, queue=queue, limits=LIMITS)
+    consume(queue.source, runner, limits=LIMITS, stop=threading.Event())
+
+
+def main(times: int, seed: int) -> None:
+    """Let each worker live for up to 0.4 s; two minutes pass for the ledger after each, so that leases run out."""
+    chance = random.Random(seed)
+    environ = dict(os.environ)
+    for _ in range(times):
+        worker = os.fork()
+        if worker == 0:
+            consume_for_ever(make_app(environ))
+        time.sleep(chance.uniform(0.05, 0.4))
+        os.kill(worker, signal.SIGKILL)
+        os.waitpid(worker, 0)
+        with psycopg.connect(environ["DATABASE_URL"], autocommit=True) as conn:
+            ledger.let_pass(conn, timedelta(minutes=2))
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
