@@ -5,7 +5,6 @@ from email.utils import parseaddr
 from typing import TYPE_CHECKING, Any
 
 from skincare.adapters.aws import AwsSession, Timeouts
-from skincare.adapters.mime import raw_message, recipient
 from skincare.adapters.ses_errors import classify
 from skincare.adapters.ses_setup import setup_fault
 from skincare.addresses import parse_email
@@ -43,6 +42,8 @@ class SesEmailSender:
     def send(self, email: Email) -> str:
         """Send one mail and return SES's message id; raises the errors of `notifications.ports`."""
         from botocore.exceptions import BotoCoreError, ClientError
+
+        from skincare.adapters.mime import raw_message, recipient
 
         message = raw_message(email, sender=self._sender, sender_name=self._sender_name, date=datetime.now(UTC))
         # No FromEmailAddress: SES would put it in the place of the From header and drop the sender's name.
