@@ -48,20 +48,6 @@ class FunctionPool:
         with self._changed:
             return self._start_error
 
-    @property
-    def pids(self) -> list[int]:
-        with self._changed:
-            return [container.pid for container in self._containers]
-
-    def wait_until_ready(self, patience: timedelta) -> bool:
-        """Wait for the first container; False where there is none after that time or its start failed."""
-        deadline = time.monotonic() + patience.total_seconds()
-        with self._changed:
-            while not self._containers and not self._stopping and self._start_error is None:
-                if not self._changed.wait(deadline - time.monotonic()):
-                    break
-            return bool(self._containers)
-
     def invoke(self, payload: bytes, *, patience: timedelta, trace_id: str | None = None) -> bytes:
         """Let a free container handle one event and return its JSON answer.
 

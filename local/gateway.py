@@ -15,6 +15,8 @@ from werkzeug.exceptions import ClientDisconnected, MethodNotAllowed, NotFound, 
 from werkzeug.routing import Map, Rule
 from werkzeug.serving import WSGIRequestHandler, make_server
 
+from api.http_settings import HTTP, HttpSettings
+from local import cors
 from local.function import Function, InvocationFailed
 from local.http_event import GatewayRequest, MalformedAnswer, response_from
 from local.logbook import LogBook
@@ -32,9 +34,9 @@ PUBLIC_ROUTES = (
     "POST /v1/payments/webhook/{gateway}",
 )
 
-_INTEGRATION_TIMEOUT = timedelta(seconds=30)
-_LARGEST_BODY = 10_000_000
-"""Bytes (AWS: "Quotas for configuring and running an HTTP API")."""
+
+_LOCAL = "/_local/"
+"""What is below this path is for this machine only: no page of another origin may read it."""
 
 
 class Gateway:
@@ -48,6 +50,7 @@ class Gateway:
         missing: Callable[[], list[str]],
         mails: Callable[[], list[dict[str, Any]]],
         log: LogBook,
+        http: HttpSettings = HTTP,
     ) -> None:
         """`missing` names the parts of the system that are not ready; `mails` are those sent, newest first."""
         self._function = function
@@ -55,6 +58,7 @@ class Gateway:
         self._missing = missing
         self._mails = mails
         self._log = log
+        self._http = http
         self.open = threading.Event()
         """Set once the database is migrated: until then only `/health` is answered."""
 
@@ -88,18 +92,23 @@ class Gateway:
             )
         except ClientDisconnected:
             return []
+        response.headers.setdefault("X-Request-Id", request_id)
+        if not request.path.startswith(_LOCAL):
+            cors.add_headers(request, response, self._http.cors)
         return response(environ, start_response)
 
     def _answer(self, request: Request, request_id: str) -> Response:
         if request.path == "/health" and request.method in {"GET", "HEAD"}:
             return self._health()
-        if request.path.startswith("/_local/"):
+        if request.path.startswith(_LOCAL):
             return self._local(request)
+        if (answer := cors.preflight(request, self._http.cors)) is not None:
+            return answer
         if not self.open.is_set():
             raise unavailable("The local system is starting.")
         route, parameters = _public_route(request)
         claims = self._claims(request) if route is None else None
-        body = _read_body(request)
+        body = self._read_body(request)
         return self._integrate(GatewayRequest(request, body, route or "$default", parameters, claims, request_id))
 
     def _claims(self, request: Request) -> Mapping[str, Any]:
@@ -108,22 +117,32 @@ class Gateway:
         except Unauthorized as refusal:
             raise Refused(401, "unauthenticated", "Please sign in", f"Refused: {refusal}.") from refusal
 
+    def _read_body(self, request: Request) -> bytes:
+        request.max_content_length = self._http.gateway_max_body_bytes
+        try:
+            return request.get_data(cache=False)
+        except RequestEntityTooLarge as error:
+            raise too_large(self._http.gateway_max_body_bytes) from error
+
     def _integrate(self, request: GatewayRequest) -> Response:
         """Let the function answer within the integration timeout; after that it may go on unheard."""
         payload = json.dumps(request.event()).encode()
         if len(payload) > MAXIMUM_PAYLOAD:
             raise too_large(MAXIMUM_PAYLOAD)
-        call = _Call(self._function, payload, request.trace_id)
-        if not call.finished.wait(_INTEGRATION_TIMEOUT.total_seconds()):
-            raise unavailable("The function did not answer in 30 s.")
+        patience = self._http.integration_timeout
+        call = _Call(self._function, payload, request.trace_id, patience)
+        if not call.finished.wait(patience.total_seconds()):
+            raise unavailable(f"The function did not answer in {patience.total_seconds():g} s.")
         try:
-            return response_from(call.answer())
+            response = response_from(call.answer())
         except InvocationFailed as error:
             if error.error_type == "TooManyRequestsException":
                 raise unavailable("No container became free in time.") from error
             raise failed("The function failed.") from error
         except MalformedAnswer as error:
             raise failed(f"The function's answer is no HTTP response: {error}.") from error
+        cors.forget_headers(response)
+        return response
 
     def _health(self) -> Response:
         missing = self._missing()
@@ -136,17 +155,20 @@ class Gateway:
         if request.host.partition(":")[0] not in {LOOPBACK, "localhost"}:
             raise Refused(403, "forbidden", "Forbidden", "Only for this machine.")
         if request.path == MAILS and request.method == "GET":
-            return _json(self._mails())
+            try:
+                return _json(self._mails())
+            except OSError as error:
+                raise unavailable("The local AWS does not answer.") from error
         raise Refused(404, "route_unknown", "No such route", "There is nothing at this path.")
 
 
 class _Call:
     """One invocation in a thread of its own, so that the gateway can stop waiting for it."""
 
-    def __init__(self, function: Function, payload: bytes, trace_id: str) -> None:
+    def __init__(self, function: Function, payload: bytes, trace_id: str, patience: timedelta) -> None:
         self.finished = threading.Event()
         self._result: bytes | InvocationFailed = b""
-        threading.Thread(target=self._run, args=(function, payload, trace_id), daemon=True).start()
+        threading.Thread(target=self._run, args=(function, payload, trace_id, patience), daemon=True).start()
 
     def answer(self) -> bytes:
         """Return the answer or raise what went wrong, once `finished`."""
@@ -154,9 +176,9 @@ class _Call:
             raise self._result
         return self._result
 
-    def _run(self, function: Function, payload: bytes, trace_id: str) -> None:
+    def _run(self, function: Function, payload: bytes, trace_id: str, patience: timedelta) -> None:
         try:
-            self._result = function.invoke(payload, patience=_INTEGRATION_TIMEOUT, trace_id=trace_id)
+            self._result = function.invoke(payload, patience=patience, trace_id=trace_id)
         except InvocationFailed as error:
             self._result = error
         finally:
@@ -187,14 +209,6 @@ def _public_route(request: Request) -> tuple[str | None, Mapping[str, str] | Non
         route, parameters = _PUBLIC.bind("").match(request.path, method=request.method)
         return str(route), parameters or None
     return None, None
-
-
-def _read_body(request: Request) -> bytes:
-    request.max_content_length = _LARGEST_BODY
-    try:
-        return request.get_data(cache=False)
-    except RequestEntityTooLarge as error:
-        raise too_large(_LARGEST_BODY) from error
 
 
 def _json(value: Any, status: int = 200) -> Response:

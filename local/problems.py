@@ -29,6 +29,8 @@ class Refused(Exception):
         response = Response(json.dumps(problem), self.status, content_type="application/problem+json")
         if self.status == 401:
             response.headers["WWW-Authenticate"] = "Bearer"
+        if self.status == 503:
+            response.headers["Retry-After"] = "1"
         return response
 
 

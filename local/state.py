@@ -15,7 +15,6 @@ from typing import Any
 from local.errors import LocalSystemError
 from local.processes import ProcessIdentity, is_alive, this_process
 from local.settings import ROOT
-from local.tokens import new_signing_key
 
 
 @dataclass(frozen=True)
@@ -62,6 +61,8 @@ class StateFolder:
 
         The kernel gives the lock back when we die, however that happens.
         """
+        if self.folder.exists() and not self.folder.is_dir():
+            raise LocalSystemError(f"{shown(self.folder)} is in the way of the state folder: delete it.")
         with self._usable():
             self.folder.mkdir(parents=True, exist_ok=True)
             file = (self.folder / lock).open("a+")
@@ -91,6 +92,8 @@ class StateFolder:
 
     def secrets(self) -> Secrets:
         """Return the secrets, made at the first call."""
+        from local.tokens import new_signing_key
+
         with self._usable():
             if not self._secrets.exists():
                 _write_privately(self._secrets, asdict(Secrets(secrets.token_urlsafe(24), new_signing_key())))

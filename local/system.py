@@ -172,7 +172,7 @@ class System:
             set_app_password(conn, app_password)
             add_products(conn, PRODUCTS)
             if again := publish_again(conn):
-                self._say(f"{again} jobs of the last run are published again.")
+                self._say(f"Jobs of the last run that are published again: {again}.")
         database.close()
 
     def _wait_until_ready(self, pools: list[FunctionPool], missing: Callable[[], list[str]]) -> None:

@@ -87,6 +87,7 @@ class Workers:
     def _show_presence(self) -> None:
         while not self._stopping.is_set():
             ready = [queue for queue in QueueName if self.pools[queue].ready and self._sources[queue].polling.is_set()]
+            self._presence.parent.mkdir(parents=True, exist_ok=True)
             building = self._presence.with_suffix(".tmp")
             building.write_text(json.dumps({"process": asdict(this_process()), "ready": ready}))
             building.replace(self._presence)

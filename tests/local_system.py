@@ -44,6 +44,12 @@ def pool_of(function: FunctionDefinition, folder: Path, *, concurrency: int = 1)
         log.close()
 
 
+def pids_of(pool: FunctionPool) -> list[int]:
+    """Return the processes that a pool has ready or at work."""
+    with pool._changed:
+        return [container.pid for container in pool._containers]
+
+
 def wait_for(condition: Callable[[], object], what: str, *, patience: timedelta = PATIENCE) -> None:
     """Return once the condition holds; fail with `what` was awaited after the patience."""
     deadline = time.monotonic() + patience.total_seconds()

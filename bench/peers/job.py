@@ -1,4 +1,4 @@
-"""The job that all queues do: one SELECT and one INSERT, each in autocommit."""
+"""The job as the scripts beside this one do it: where, and on which connection."""
 
 # mypy: ignore-errors
 
@@ -6,15 +6,11 @@ import os
 import threading
 
 import psycopg
+from statements import INSERT, SELECT
 
 URL = os.environ["BENCH_DATABASE_URL"]
 REDIS = os.environ.get("BENCH_REDIS_URL", "")
 NUMBERS = "SELECT order_number FROM orders ORDER BY id"
-SELECT = "SELECT id, status, email FROM orders WHERE order_number = %s"
-INSERT = (
-    "INSERT INTO order_notifications (order_id, notification_type, status)"
-    " VALUES (%s, 'order_confirmation', 'sent') ON CONFLICT DO NOTHING"
-)
 OPTIONS = {"autocommit": True, "application_name": f"peer-{os.getpid()}"}
 
 _local = threading.local()

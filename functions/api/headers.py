@@ -10,9 +10,12 @@ IDEMPOTENCY_KEY = "idempotency-key"
 
 # The wire form is a structured-field string (RFC 9651, 3.3.3); most clients send the bare key. A comma is
 # refused in both: the gateway joins duplicate headers with one, and "k-1,k-2" must not become a key.
-_BARE_KEY = re.compile(r"[!#-+\--~][!-+\--~]{0,254}", re.ASCII)
-_QUOTED_KEY = re.compile(r'"((?:[!#-+\--\[\]-~]|\\["\\])+)"', re.ASCII)
-_LONGEST_KEY = 255
+_BARE = r"[!#-+\x2d-~][!-+\x2d-~]{0,254}"
+_QUOTED = r'"(?:[!#-+\x2d-\x5b\x5d-~]|\\["\\]){1,255}"'
+_BARE_KEY = re.compile(_BARE)
+_QUOTED_KEY = re.compile(_QUOTED)
+IDEMPOTENCY_KEY_PATTERN = f"^(?:{_BARE}|{_QUOTED})$"
+"""The same in the dialect of JSON Schema."""
 
 _LANGUAGE_RANGE = re.compile(
     r"\s*([A-Za-z]{2,8})(?:[-_][A-Za-z0-9]{1,8})*\s*(?:;\s*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)\s*)?"
@@ -31,11 +34,9 @@ def idempotency_key(headers: Mapping[str, str]) -> str:
         raise IdempotencyKeyMissing
     if _BARE_KEY.fullmatch(text):
         return text
-    quoted = _QUOTED_KEY.fullmatch(text)
-    key = re.sub(r'\\(["\\])', r"\1", quoted[1]) if quoted else ""
-    if not 1 <= len(key) <= _LONGEST_KEY:
+    if not _QUOTED_KEY.fullmatch(text):
         raise IdempotencyKeyInvalid
-    return key
+    return re.sub(r'\\(["\\])', r"\1", text[1:-1])
 
 
 def preferred_locale(claim: object, accept_language: str) -> Locale:

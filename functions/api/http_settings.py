@@ -39,8 +39,6 @@ class HttpSettings:
     """How deep the brackets of a JSON body may go."""
     gateway_max_body_bytes: int = 10_000_000
     """The longest body that the gateway takes (AWS: "Quotas for configuring and running an HTTP API")."""
-    max_event_bytes: int = 6 * 1024 * 1024
-    """The longest event, and the longest answer, of a synchronous invocation (AWS: "Lambda quotas")."""
     integration_timeout: timedelta = timedelta(seconds=30)
     """How long the gateway waits for the function, which is also the most that AWS allows."""
     cors: Cors = field(default_factory=Cors)

@@ -1,38 +1,85 @@
 """The OpenAPI 3.1 document of the API, made from its routes: `python -m api.openapi` prints it."""
 
+import inspect
 import json
 import re
 import sys
 from collections import defaultdict
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from pydantic import BaseModel
-from pydantic.json_schema import models_json_schema
+from pydantic.json_schema import GenerateJsonSchema, models_json_schema
+from pydantic_core import core_schema
 
 from api import problems
 from api.app import ROUTES
-from api.problems import Problem, ProblemType
+from api.headers import IDEMPOTENCY_KEY_PATTERN
+from api.problems import ProblemType
 from api.route import Route
 
 _REFERENCE = "#/components/schemas/{model}"
-_REQUEST_ID = {
-    "description": "Names the request; quote it when something went wrong.",
-    "required": True,
-    "schema": {"type": "string"},
+
+_DESCRIPTION = """\
+Money is whole rupiah, times are UTC.
+
+Errors are problem details (RFC 9457): decide by their stable `code`. Two of them belong to no operation:
+`route_unknown` (404) for a path that is not listed here and `method_not_allowed` (405, with the header `Allow`)
+for another method; a request without a usable token gets 401 for both.
+
+Some errors are given by the gateway before the API is asked. On AWS those are a `GatewayMessage` without
+`X-Request-Id`."""
+
+_HEADERS: dict[str, dict[str, Any]] = {
+    "x-request-id": {
+        "description": "Names the request; quote it when something went wrong.",
+        "schema": {"type": "string"},
+    },
+    "retry-after": {
+        "description": "Seconds to wait before the next try.",
+        "schema": {"type": "integer", "minimum": 1},
+    },
+    "location": {"description": "The path of what was made.", "schema": {"type": "string"}},
+    "www-authenticate": {"description": "The scheme of the token.", "schema": {"type": "string"}},
+    "allow": {"description": "The methods that the path answers to.", "schema": {"type": "string"}},
 }
-_RETRY_AFTER = {"description": "Seconds to wait before the next try.", "schema": {"type": "integer", "minimum": 1}}
-_LOCATION = {"description": "The path of what was made.", "required": True, "schema": {"type": "string"}}
+_PROBLEM_HEADERS = {
+    problems.UNAUTHENTICATED: "www-authenticate",
+    problems.METHOD_NOT_ALLOWED: "allow",
+    problems.CONCURRENT_REQUEST: "retry-after",
+    problems.UNAVAILABLE: "retry-after",
+}
+
+_GATEWAY_MESSAGE = "GatewayMessage"
+_GATEWAY_STATUSES = {401, 413, 500, 503}
+_THROTTLED = 429
+
 _IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",
     "in": "header",
     "required": True,
-    "description": "A new value for each order, the same value when a request is repeated.",
-    "schema": {"type": "string", "pattern": '^("[!#-+\\-./-~]{1,255}"|[!#-+\\-./-~]{1,255})$'},
+    "description": "A new value for each order, the same value when a request is repeated. Bare or in double quotes.",
+    "schema": {"type": "string", "pattern": IDEMPOTENCY_KEY_PATTERN},
 }
 _PATH_PARAMETERS = {
-    "sku": {"type": "string", "description": "A product's stock keeping unit."},
-    "order_number": {"type": "string", "description": "As answered when the order was placed: SKN-XXXXX-XXXXX."},
+    "sku": {"description": "A product's stock keeping unit.", "schema": {"type": "string"}},
+    "order_number": {
+        "description": "As answered when the order was placed: SKN-XXXXX-XXXXX.",
+        "schema": {"type": "string"},
+    },
 }
+
+
+class _Plain(GenerateJsonSchema):
+    """Leaves out what tells nothing: the title of a field repeats its name, and null is what absent means anyway."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002  pydantic's signature
+        return False
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> dict[str, Any]:
+        if schema.get("default", ...) is None:
+            return self.generate_inner(schema["schema"])
+        return super().default_schema(schema)
 
 
 def document() -> dict[str, Any]:
@@ -45,65 +92,68 @@ def document() -> dict[str, Any]:
         "info": {
             "title": "Skincare shop",
             "version": "1",
-            "description": "Money is whole rupiah. Errors are problem details (RFC 9457) with a stable `code`.",
+            "description": _DESCRIPTION,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],
         "paths": dict(paths),
         "components": {
             "schemas": _schemas(),
+            "responses": {
+                _pascal(kind.code): _failure([kind]) for kind in (problems.ROUTE_UNKNOWN, problems.METHOD_NOT_ALLOWED)
+            },
             "securitySchemes": {"customer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}},
         },
     }
 
 
 def _operation(route: Route[Any, Any]) -> dict[str, Any]:
+    summary, _, description = (inspect.getdoc(route.handle) or "").partition("\n")
     operation: dict[str, Any] = {
         "operationId": route.handle.__name__,
-        "summary": route.handle.__name__.replace("_", " ").capitalize(),
+        "tags": [route.handle.__module__.rpartition(".")[2]],
+        "summary": summary.rstrip("."),
         "security": [] if route.public else [{"customer": []}],
         "parameters": _parameters(route),
         "responses": {str(route.status): _success(route), **_failures(route)},
     }
+    if description:
+        operation["description"] = description.strip()
     if route.body is not None:
         operation["requestBody"] = {
             "required": True,
-            "content": {"application/json": {"schema": _reference(route.body)}},
+            "content": {"application/json": {"schema": _reference(route.body.__name__)}},
         }
     return operation
 
 
 def _parameters(route: Route[Any, Any]) -> list[dict[str, Any]]:
     parameters: list[dict[str, Any]] = [
-        {"name": name, "in": "path", "required": True, "schema": _PATH_PARAMETERS[name]}
+        {"name": name, "in": "path", "required": True} | _PATH_PARAMETERS[name]
         for name in re.findall(r"{(\w+)}", route.path)
     ]
     if route.query is not None:
-        properties = route.query.model_json_schema()["properties"]
-        parameters += [
-            {"name": name, "in": "query", "required": False, "schema": _plain(schema)}
-            for name, schema in properties.items()
-        ]
+        properties = route.query.model_json_schema(schema_generator=_Plain)["properties"]
+        parameters += [_query_parameter(name, schema) for name, schema in properties.items()]
     if problems.IDEMPOTENCY_KEY_MISSING in route.all_problems:
         parameters.append(_IDEMPOTENCY_KEY)
     return parameters
 
 
-def _plain(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a query field: absent is how a query says null."""
-    if "anyOf" in schema:
-        (schema,) = [option for option in schema["anyOf"] if option != {"type": "null"}]
-    return {name: value for name, value in schema.items() if name not in {"title", "default"} or value is not None}
+def _query_parameter(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+    # Absent is how a query says null.
+    options = [option for option in schema.get("anyOf", [schema]) if option != {"type": "null"}]
+    (plain,) = ({key: value for key, value in option.items() if key != "description"} for option in options)
+    return {"name": name, "in": "query", "required": False, "description": schema["description"], "schema": plain}
 
 
 def _success(route: Route[Any, Any]) -> dict[str, Any]:
-    headers: dict[str, Any] = {"x-request-id": _REQUEST_ID}
-    if route.status == 201:
-        headers["location"] = _LOCATION
+    # What only some answers carry has its reason in the route's description.
+    always = {"location"} & set(route.header_names)
     return {
-        "description": "Done.",
-        "headers": headers,
-        "content": {"application/json": {"schema": _reference(route.answer)}},
+        "description": inspect.getdoc(route.answer) or "Done.",
+        "headers": _headers({"x-request-id", *route.header_names}, required={"x-request-id", *always}),
+        "content": {"application/json": {"schema": _reference(route.answer.__name__)}},
     }
 
 
@@ -111,34 +161,79 @@ def _failures(route: Route[Any, Any]) -> dict[str, Any]:
     by_status: defaultdict[int, list[ProblemType]] = defaultdict(list)
     for kind in sorted(route.all_problems, key=lambda each: (each.status, each.code)):
         by_status[kind.status].append(kind)
-    return {str(status): _failure(kinds) for status, kinds in by_status.items()}
+    answers = {status: _failure(kinds) for status, kinds in by_status.items()}
+    answers[_THROTTLED] = {
+        "description": "The gateway takes no more requests at the moment.",
+        "content": {"application/json": {"schema": _reference(_GATEWAY_MESSAGE)}},
+    }
+    return {str(status): answers[status] for status in sorted(answers)}
 
 
 def _failure(kinds: list[ProblemType]) -> dict[str, Any]:
-    headers: dict[str, Any] = {"x-request-id": _REQUEST_ID}
-    if {problems.UNAVAILABLE, problems.CONCURRENT_REQUEST} & set(kinds):
-        headers["retry-after"] = _RETRY_AFTER
-    code = {"properties": {"code": {"enum": [kind.code for kind in kinds]}}}
-    return {
+    (status,) = {kind.status for kind in kinds}
+    references = [_reference(_problem_name(kind)) for kind in kinds]
+    names = {"x-request-id", *(_PROBLEM_HEADERS[kind] for kind in kinds if kind in _PROBLEM_HEADERS)}
+    answer: dict[str, Any] = {
         "description": " ".join(f"`{kind.code}`: {kind.detail}" for kind in kinds),
-        "headers": headers,
-        "content": {problems.CONTENT_TYPE: {"schema": {"allOf": [_reference(Problem), code]}}},
+        "headers": _headers(names, required=set() if status in _GATEWAY_STATUSES else {"x-request-id"}),
+        "content": {
+            problems.CONTENT_TYPE: {"schema": references[0] if len(references) == 1 else {"oneOf": references}}
+        },
     }
+    if status in _GATEWAY_STATUSES:
+        answer["content"]["application/json"] = {"schema": _reference(_GATEWAY_MESSAGE)}
+    return answer
+
+
+def _headers(names: set[str], *, required: set[str]) -> dict[str, Any]:
+    return {name: _HEADERS[name] | {"required": name in required} for name in sorted(names)}
 
 
 def _schemas() -> dict[str, Any]:
-    models: dict[type[BaseModel], Literal["validation", "serialization"]] = {Problem: "serialization"}
+    kinds = (*_declared(), problems.ROUTE_UNKNOWN, problems.METHOD_NOT_ALLOWED)
+    models: dict[type[BaseModel], Literal["validation", "serialization"]] = {
+        kind.body: "serialization" for kind in kinds
+    }
     for route in ROUTES:
         models[route.answer] = "serialization"
         if route.body is not None:
             models[route.body] = "validation"
-    _, definitions = models_json_schema(list(models.items()), ref_template=_REFERENCE)
+    _, definitions = models_json_schema(list(models.items()), ref_template=_REFERENCE, schema_generator=_Plain)
     schemas: dict[str, Any] = definitions["$defs"]
+    bodies = {name: schemas.pop(name) for name in {kind.body.__name__ for kind in kinds}}
+    schemas |= {_problem_name(kind): _problem(kind, bodies[kind.body.__name__]) for kind in kinds}
+    schemas[_GATEWAY_MESSAGE] = {
+        "type": "object",
+        "description": "What the gateway on AWS answers by itself.",
+        "properties": {"message": {"type": "string"}},
+        "required": ["message"],
+    }
     return dict(sorted(schemas.items()))
 
 
-def _reference(model: type[BaseModel]) -> dict[str, str]:
-    return {"$ref": _REFERENCE.format(model=model.__name__)}
+def _declared() -> Iterable[ProblemType]:
+    return frozenset().union(*(route.all_problems for route in ROUTES))
+
+
+def _problem(kind: ProblemType, body: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of one problem, which its code tells from all others."""
+    fixed = {"type": kind.uri, "title": kind.title, "status": kind.status, "code": kind.code}
+    properties = {
+        name: schema | ({"const": fixed[name]} if name in fixed else {}) for name, schema in body["properties"].items()
+    }
+    return body | {"title": _problem_name(kind), "description": kind.detail, "properties": properties}
+
+
+def _problem_name(kind: ProblemType) -> str:
+    return f"{_pascal(kind.code)}Problem"
+
+
+def _pascal(code: str) -> str:
+    return "".join(word.capitalize() for word in code.split("_"))
+
+
+def _reference(name: str) -> dict[str, str]:
+    return {"$ref": _REFERENCE.format(model=name)}
 
 
 if __name__ == "__main__":

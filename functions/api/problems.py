@@ -1,52 +1,82 @@
 """Problem details (RFC 9457): every error that a client can meet, by its stable code."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from api.errors import FieldError
+from api.http_settings import HTTP
+from skincare.carts.models import MAX_LINES
+from skincare.orders.errors import Shortage
+from skincare.orders.models import OrderStatus
 
 CONTENT_TYPE = "application/problem+json"
 
 
+class Problem(BaseModel):
+    """The body of an error answer (RFC 9457). Decide by `code`: it is never renamed."""
+
+    # Most containers never meet most problems: each model is built when it is first needed.
+    model_config = ConfigDict(frozen=True, defer_build=True)
+
+    type: Annotated[str, Field(description="A URN made of `code`.")]
+    title: Annotated[str, Field(description="What kind of problem it is, for people.")]
+    status: Annotated[int, Field(description="The HTTP status of the answer.")]
+    detail: Annotated[str, Field(description="What to know about this occurrence, for people.")]
+    instance: Annotated[str, Field(description="A URN made of `request_id`.")]
+    code: Annotated[str, Field(description="The kind of problem, for programs.")]
+    request_id: Annotated[str, Field(description="As in the header X-Request-Id: quote it when asking for help.")]
+
+
+class FieldsProblem(Problem):
+    errors: Annotated[tuple[FieldError, ...], Field(min_length=1, description="Every rule that the request breaks.")]
+
+
+class OrderedProblem(Problem):
+    order_number: Annotated[str, Field(description="The order that the cart became.")]
+    link: Annotated[str, Field(description="Its path.")]
+
+
+class ShortageProblem(Problem):
+    items: Annotated[tuple[Shortage, ...], Field(min_length=1, description="The lines that ask for too much.")]
+
+
+class PriceProblem(Problem):
+    total_rupiah: Annotated[int, Field(description="What the cart costs now, in whole rupiah.")]
+
+
+class StatusProblem(Problem):
+    order_status: Annotated[OrderStatus, Field(description="How far the order has gone.")]
+
+
 @dataclass(frozen=True)
 class ProblemType:
-    """One kind of error. `code` is a contract with clients: it is never renamed."""
+    """One kind of error. `code` is a contract with clients: it is never renamed. `body` has its members."""
 
     code: str
     status: int
     title: str
     detail: str
+    body: type[Problem] = Problem
 
-
-class Problem(BaseModel):
-    """The body of an error answer. Some problems have members of their own, named in the API's documentation."""
-
-    model_config = ConfigDict(extra="allow")
-
-    type: str
-    title: str
-    status: int
-    detail: str
-    instance: str
-    code: str
-    request_id: str
-    errors: tuple[FieldError, ...] | None = None
+    @property
+    def uri(self) -> str:
+        return f"urn:skincare:problem:{self.code}"
 
 
 def problem(kind: ProblemType, request_id: str, **members: Any) -> Problem:
-    """Describe one occurrence of a problem; `members` extend or, as `detail` does, replace the usual ones."""
-    usual = Problem(
-        type=f"urn:skincare:problem:{kind.code}",
-        title=kind.title,
-        status=kind.status,
-        detail=kind.detail,
-        instance=f"urn:skincare:request:{request_id}",
-        code=kind.code,
-        request_id=request_id,
-    )
-    return usual.model_copy(update=members)
+    """Describe one occurrence of a problem; `members` are its own or, as `detail` does, replace the usual ones."""
+    usual = {
+        "type": kind.uri,
+        "title": kind.title,
+        "status": kind.status,
+        "detail": kind.detail,
+        "instance": f"urn:skincare:request:{request_id}",
+        "code": kind.code,
+        "request_id": request_id,
+    }
+    return kind.body.model_validate(usual | members)
 
 
 REQUEST_MALFORMED = ProblemType("request_malformed", 400, "The request cannot be read", "The request cannot be read.")
@@ -55,12 +85,14 @@ IDEMPOTENCY_KEY_MISSING = ProblemType(
     400,
     "Idempotency-Key is missing",
     "Send the header Idempotency-Key with a new value for each order and the same value when repeating a request.",
+    FieldsProblem,
 )
 IDEMPOTENCY_KEY_INVALID = ProblemType(
     "idempotency_key_invalid",
     400,
     "Idempotency-Key is invalid",
     "Send one header Idempotency-Key of 1 to 255 visible ASCII characters, bare or in double quotes, without a comma.",
+    FieldsProblem,
 )
 UNAUTHENTICATED = ProblemType("unauthenticated", 401, "Please sign in", "The request carries no usable token.")
 ROUTE_UNKNOWN = ProblemType("route_unknown", 404, "No such route", "There is nothing at this path.")
@@ -70,24 +102,34 @@ METHOD_NOT_ALLOWED = ProblemType(
     "method_not_allowed", 405, "Method not allowed", "The header Allow names the methods that this path answers to."
 )
 CART_EMPTY = ProblemType("cart_empty", 409, "The cart is empty", "There is nothing in the cart to order.")
-CART_FULL = ProblemType("cart_full", 409, "The cart is full", "A cart holds at most 50 lines.")
+CART_FULL = ProblemType("cart_full", 409, "The cart is full", f"A cart holds at most {MAX_LINES} lines.")
 CART_ALREADY_ORDERED = ProblemType(
     "cart_already_ordered",
     409,
     "The cart was ordered already",
     "This version of the cart became the order named here under another Idempotency-Key.",
+    OrderedProblem,
 )
 OUT_OF_STOCK = ProblemType(
-    "out_of_stock", 409, "Out of stock", "The items listed here ask for more units than are left."
+    "out_of_stock",
+    409,
+    "Out of stock",
+    "The items listed here ask for more units than are left.",
+    ShortageProblem,
 )
 PRICE_CHANGED = ProblemType(
     "price_changed",
     409,
     "The price has changed",
     "The cart costs more than expected_total_rupiah; total_rupiah is its total now.",
+    PriceProblem,
 )
 ORDER_NOT_CANCELLABLE = ProblemType(
-    "order_not_cancellable", 409, "The order cannot be cancelled", "The order has gone too far to be cancelled."
+    "order_not_cancellable",
+    409,
+    "The order cannot be cancelled",
+    "The order has gone too far to be cancelled.",
+    StatusProblem,
 )
 CONCURRENT_REQUEST = ProblemType(
     "concurrent_request",
@@ -95,12 +137,18 @@ CONCURRENT_REQUEST = ProblemType(
     "Another request is in the way",
     "Another request for the same key, cart or products is running. Repeat this one, with the same Idempotency-Key.",
 )
-BODY_TOO_LARGE = ProblemType("body_too_large", 413, "The body is too large", "A body has at most 65536 bytes.")
+BODY_TOO_LARGE = ProblemType(
+    "body_too_large", 413, "The body is too large", f"A body has at most {HTTP.max_body_bytes} bytes."
+)
 MEDIA_TYPE_UNSUPPORTED = ProblemType(
     "media_type_unsupported", 415, "Unsupported media type", "Send JSON with the content type application/json."
 )
 VALIDATION_FAILED = ProblemType(
-    "validation_failed", 422, "The request is invalid", "The fields listed in errors break a rule."
+    "validation_failed",
+    422,
+    "The request is invalid",
+    "The fields listed in errors break a rule.",
+    FieldsProblem,
 )
 IDEMPOTENCY_KEY_REUSED = ProblemType(
     "idempotency_key_reused",
@@ -114,3 +162,5 @@ INTERNAL_ERROR = ProblemType(
 UNAVAILABLE = ProblemType(
     "unavailable", 503, "Temporarily unavailable", "Repeat the request shortly, with the same Idempotency-Key."
 )
+
+EVERY: tuple[ProblemType, ...] = tuple(value for value in vars().values() if isinstance(value, ProblemType))

@@ -34,9 +34,10 @@ class Request[Body, Query]:
 class Route[Body, Query]:
     """What one method on one path does.
 
-    `handle` returns something whose attributes `answer` reads; `headers` makes response headers from it.
-    A model in `body` or `query` checks that part before `handle` runs. `problems` are the route's own;
-    `all_problems` has the ones that come with its shape too.
+    `handle` returns something whose attributes `answer` reads; its docstring tells clients what the route does.
+    `headers` makes response headers from what it returned, all of them among `header_names`. A model in `body`
+    or `query` checks that part before `handle` runs. `problems` are the route's own; `all_problems` has the
+    ones that come with its shape too.
     """
 
     method: str
@@ -48,6 +49,7 @@ class Route[Body, Query]:
     body: type[Body] | None = None
     query: type[Query] | None = None
     headers: Callable[[Any], Mapping[str, str]] | None = None
+    header_names: tuple[str, ...] = ()
     public: bool = False
     problems: tuple[ProblemType, ...] = ()
 

@@ -1,11 +1,12 @@
 """What clients send and what they get, field by field. Money is whole rupiah."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
-from api.text import flaw
+from api.text import LINES_PATTERN, ONE_LINE_PATTERN, flaw
 from skincare.carts.models import MAX_LINES, MAX_QUANTITY
+from skincare.orders.activity import ActivityStatus
 from skincare.orders.models import OrderStatus, PaymentStatus
 
 _DEAREST_PRODUCT = 100_000_000
@@ -44,32 +45,57 @@ class AnswerModel(BaseModel):
 
 
 class PageQuery(BaseModel):
-    """Which part of a list. `cursor` is the `next_cursor` of the page before."""
+    """Which part of a list."""
 
     model_config = ConfigDict(frozen=True)
 
-    limit: Annotated[int, BeforeValidator(_digits), Field(ge=1, le=100)] = 50
-    cursor: str | None = None
+    limit: Annotated[
+        int, BeforeValidator(_digits), Field(ge=1, le=100, description="The most entries that the page may have.")
+    ] = 50
+    cursor: Annotated[str | None, Field(description="The `next_cursor` of the page before.")] = None
 
 
 class CartItemChange(RequestModel):
+    """How many units of a product the cart shall hold."""
+
     quantity: int = Field(ge=1, le=MAX_QUANTITY)
 
 
-class OrderRequest(RequestModel):
-    """A checkout of the caller's cart. With `expected_total_rupiah` a higher total is refused."""
+_OneLine = Annotated[
+    str,
+    Field(min_length=1, max_length=200, json_schema_extra={"pattern": ONE_LINE_PATTERN}),
+    AfterValidator(_one_line),
+]
+_Lines = Annotated[
+    str,
+    Field(min_length=1, max_length=1000, json_schema_extra={"pattern": LINES_PATTERN}),
+    AfterValidator(_lines),
+]
 
-    expected_total_rupiah: int | None = Field(default=None, ge=1, le=_HIGHEST_TOTAL)
-    recipient_name: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_one_line)] | None = None
-    shipping_address: Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_lines)] | None = None
-    note: Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_lines)] | None = None
+
+class OrderRequest(RequestModel):
+    """A checkout of the caller's cart."""
+
+    expected_total_rupiah: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            le=_HIGHEST_TOTAL,
+            description="What the customer was shown: a higher total is refused, a lower one is passed on.",
+        ),
+    ] = None
+    recipient_name: _OneLine | None = None
+    shipping_address: _Lines | None = None
+    note: _Lines | None = None
 
 
 class HealthAnswer(AnswerModel):
-    status: str
+    status: Literal["ok"]
 
 
 class ProductAnswer(AnswerModel):
+    """A product; `stock` is what is left in the shop."""
+
     sku: str
     name: str
     price_rupiah: int
@@ -77,6 +103,8 @@ class ProductAnswer(AnswerModel):
 
 
 class ProductPage(AnswerModel):
+    """A part of the catalog; `next_cursor` leads to the next one."""
+
     data: tuple[ProductAnswer, ...]
     has_more: bool
     next_cursor: str | None
@@ -112,6 +140,8 @@ class OrderItemAnswer(AnswerModel):
 
 
 class OrderAnswer(AnswerModel):
+    """An order at the prices of its checkout."""
+
     order_number: str
     status: OrderStatus
     payment_status: PaymentStatus
@@ -120,7 +150,21 @@ class OrderAnswer(AnswerModel):
     items: tuple[OrderItemAnswer, ...]
 
 
+class ActivityAnswer(AnswerModel):
+    what: Annotated[str, Field(description="Such as `confirmation_email`; others may follow.")]
+    status: ActivityStatus
+    at: Annotated[AwareDatetime, Field(description="When the status began.")]
+
+
+class OrderDetailAnswer(OrderAnswer):
+    """An order with what happened for it since it was placed, oldest first."""
+
+    activity: tuple[ActivityAnswer, ...]
+
+
 class OrderPage(AnswerModel):
+    """A part of the caller's orders; `next_cursor` leads to the next one."""
+
     data: tuple[OrderAnswer, ...]
     has_more: bool
     next_cursor: str | None

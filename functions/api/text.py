@@ -4,6 +4,10 @@ import unicodedata
 
 _LINE_BREAKS = {"\n", "\r"}
 
+ONE_LINE_PATTERN = r"^[^\x00-\x1f\x7f-\x9f]*$"
+LINES_PATTERN = r"^[^\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f]*$"
+"""What `flaw` allows, without and with `lines`, for readers of a JSON Schema: JSON text has no half surrogate pairs."""
+
 
 def flaw(text: str, *, lines: bool = False) -> str | None:
     """Return what is wrong with a text, or None.

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
@@ -172,6 +172,8 @@ class TestAnySequenceOfCalls:
                 stateful_step_count=30,
                 deadline=None,
                 derandomize=True,
+                # Shrinking a failure over HTTP would take minutes.
+                phases=[Phase.generate],
                 suppress_health_check=[HealthCheck.too_slow],
             ),
         )

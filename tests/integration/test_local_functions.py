@@ -14,7 +14,7 @@ import pytest
 from local.function import InvocationFailed
 from local.function_pool import FunctionPool
 from local.runtime_api import MAXIMUM_PAYLOAD
-from tests.local_system import PATIENCE, SAMPLES, is_running, pool_of, sample, wait_for
+from tests.local_system import PATIENCE, SAMPLES, is_running, pids_of, pool_of, sample, wait_for
 
 
 def invoke(pool: FunctionPool, event: Any, *, patience: timedelta = PATIENCE) -> Any:
@@ -80,8 +80,8 @@ class TestAFunctionUnderTheRuntimeInterfaceClient:
         with pool_of(sample("samples.obey"), tmp_path) as pool:
             pid = invoke(pool, {})["pid"]
             os.kill(pid, signal.SIGKILL)
-            wait_for(lambda: pool.pids and pool.pids != [pid], "another container")
-            assert invoke(pool, {})["pid"] == pool.pids[0]
+            wait_for(lambda: pids_of(pool) and pids_of(pool) != [pid], "another container")
+            assert invoke(pool, {})["pid"] == pids_of(pool)[0]
 
     def test_code_that_cannot_be_loaded_fails_the_invocation_at_once(self, tmp_path: Path) -> None:
         with pool_of(sample("broken.handler"), tmp_path) as pool:
@@ -112,7 +112,7 @@ class TestThePoolOfAFunction:
         with pool_of(sample("samples.obey"), tmp_path, concurrency=2) as pool, ThreadPoolExecutor(5) as callers:
             answers = [callers.submit(invoke, pool, event) for _ in range(5)]
             wait_for(lambda: len(list(arrived.iterdir())) == 2 and pool._waiting == 3, "two at work, three waiting")
-            assert (len(pool.pids), pool._starting) == (2, 0)
+            assert (len(pids_of(pool)), pool._starting) == (2, 0)
             leave.touch()
             assert {answer.result()["pid"] for answer in answers} == {int(file.name) for file in arrived.iterdir()}
 
@@ -147,10 +147,10 @@ class TestThePoolOfAFunction:
 PARENT = """
 import sys
 from pathlib import Path
-from tests.local_system import PATIENCE, pool_of, sample
+from tests.local_system import PATIENCE, pids_of, pool_of, sample
 with pool_of(sample("samples.obey"), Path(sys.argv[1])) as pool:
     pool.invoke(b"{}", patience=PATIENCE)
-    print(pool.pids[0], flush=True)
+    print(pids_of(pool)[0], flush=True)
     pool.invoke(b'{"announce_and_hang": "%s/hanging"}' % sys.argv[1].encode(), patience=PATIENCE)
 """
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,9 @@ import pytest
 from local.processes import ProcessIdentity, identify, is_alive
 from local.state import StateFolder
 from tests.local_system import wait_for
+
+START = timedelta(seconds=90)
+"""A start takes a few seconds, unless everything else runs at the same time."""
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -47,15 +51,17 @@ class Command:
 
     def wait_for_line(self, part: str) -> None:
         """Return once a line with this part was printed; fail when the process ended without."""
-        wait_for(lambda: part in self.text or self._process.poll() is not None, f"{part!r} in:\n{self.text}")
-        wait_for(lambda: part in self.text, f"{part!r} in:\n{self.text}")
+        wait_for(lambda: part in self.text or self._process.poll() is not None, f"the line {part!r}", patience=START)
+        if self._process.poll() is not None:
+            self._reader.join(timeout=60)
+        assert part in self.text, self.text
 
     def send(self, number: signal.Signals) -> None:
         self._process.send_signal(number)
 
     def end(self) -> int:
         """Wait for the end and return the exit code."""
-        code = self._process.wait(timeout=30)
+        code = self._process.wait(timeout=60)
         self._reader.join(timeout=30)
         return code
 

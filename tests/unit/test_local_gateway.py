@@ -1,6 +1,7 @@
 import json
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 from werkzeug.test import Client, TestResponse
 
 from api.app import ROUTES
-from local import gateway as gateway_module
+from api.http_settings import HTTP
 from local.function import InvocationFailed
 from local.gateway import PUBLIC_ROUTES, Gateway
 from local.logbook import LogBook
@@ -141,10 +142,8 @@ class TestTheIntegration:
         front.function.answer = b'{"statusCode": "ok"}'
         assert_problem(front.call("GET", "/v1/cart", token=token), 500, "internal_error")
 
-    def test_a_function_that_is_too_slow_is_a_503(
-        self, front: Front, token: str, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(gateway_module, "_INTEGRATION_TIMEOUT", timedelta(milliseconds=20))
+    def test_a_function_that_is_too_slow_is_a_503(self, front: Front, token: str) -> None:
+        front.gateway._http = replace(HTTP, integration_timeout=timedelta(milliseconds=20))
         front.function.may_answer.clear()
         assert_problem(front.call("GET", "/v1/cart", token=token), 503, "unavailable")
 
@@ -185,6 +184,15 @@ class TestWhatIsOnlyForThisMachine:
     def test_it_shows_the_mails(self, front: Front) -> None:
         response = front.call("GET", "/_local/mails")
         assert (response.status_code, response.json) == (200, [{"to": "buyer@example.com"}])
+
+    def test_without_the_local_aws_the_mails_are_unavailable(
+        self, front: Front, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse() -> list[dict[str, Any]]:
+            raise ConnectionRefusedError
+
+        monkeypatch.setattr(front.gateway, "_mails", refuse)
+        assert_problem(front.call("GET", "/_local/mails"), 503, "unavailable")
 
     @pytest.mark.parametrize(("method", "path"), [("GET", "/_local/"), ("GET", "/_local/x"), ("POST", "/_local/mails")])
     def test_there_is_nothing_else(self, front: Front, method: str, path: str) -> None:

@@ -10,16 +10,22 @@ from skincare.identifiers import Sku
 
 
 def show_cart(request: Request[None, None], app: App) -> Cart:
+    """Show the caller's cart at today's prices."""
     return service.get_cart(request.customer.user_id, database=app.database)
 
 
 def put_item(request: Request[CartItemChange, None], app: App) -> Cart:
+    """Set how many units of a product are in the cart."""
     return service.put_item(
         request.customer.user_id, Sku(request.path["sku"]), request.body.quantity, database=app.database
     )
 
 
 def remove_item(request: Request[None, None], app: App) -> Cart:
+    """Take a product out of the cart.
+
+    A product that is not in it changes nothing.
+    """
     return service.remove_item(request.customer.user_id, Sku(request.path["sku"]), database=app.database)
 
 

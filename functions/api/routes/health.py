@@ -13,7 +13,7 @@ class Health:
 
 
 def show_health(_: Request[None, None], app: App) -> Health:
-    """Answer "ok" once the database has answered; `DatabaseUnavailable` says the opposite."""
+    """Tell whether the API and its database answer."""
     with app.database.connection() as conn:
         conn.execute("SELECT 1")
     return Health("ok")

@@ -3,16 +3,21 @@
 from api import problems
 from api.headers import idempotency_key, preferred_locale
 from api.route import Request, Route
-from api.schemas import OrderAnswer, OrderPage, OrderRequest, PageQuery
+from api.schemas import OrderAnswer, OrderDetailAnswer, OrderPage, OrderRequest, PageQuery
 from skincare.app import App
 from skincare.identifiers import OrderNumber
 from skincare.observability import logger
 from skincare.orders import service
+from skincare.orders.activity import OrderDetail
 from skincare.orders.models import Order, PlaceOrder
 from skincare.pages import Page
 
 
 def place_order(request: Request[OrderRequest, None], app: App) -> Order:
+    """Check out the caller's cart.
+
+    Repeated with the same `Idempotency-Key`, it answers the first order again, as it was answered first.
+    """
     customer, wishes = request.customer, request.body
     order = service.place_order(
         PlaceOrder(
@@ -34,11 +39,16 @@ def place_order(request: Request[OrderRequest, None], app: App) -> Order:
 
 
 def list_orders(request: Request[None, PageQuery], app: App) -> Page[Order]:
+    """List the caller's orders, newest first."""
     query = request.query
     return service.list_orders(request.customer.user_id, limit=query.limit, cursor=query.cursor, database=app.database)
 
 
-def show_order(request: Request[None, None], app: App) -> Order:
+def show_order(request: Request[None, None], app: App) -> OrderDetail:
+    """Show an order with what happened for it.
+
+    `Retry-After` says when another look may show something new; it is absent once nothing goes on.
+    """
     order = service.get_order(
         request.customer.user_id, OrderNumber(request.path["order_number"]), database=app.database
     )
@@ -47,6 +57,10 @@ def show_order(request: Request[None, None], app: App) -> Order:
 
 
 def cancel_order(request: Request[None, None], app: App) -> Order:
+    """Cancel an order that is not paid.
+
+    Its stock is given back once; a cancelled order stays cancelled.
+    """
     order = service.cancel_order(
         request.customer.user_id, OrderNumber(request.path["order_number"]), database=app.database
     )
@@ -63,6 +77,7 @@ ROUTES = (
         status=201,
         body=OrderRequest,
         headers=lambda order: {"location": f"/v1/orders/{order.order_number}"},
+        header_names=("location",),
         problems=(
             problems.IDEMPOTENCY_KEY_MISSING,
             problems.IDEMPOTENCY_KEY_INVALID,
@@ -76,7 +91,15 @@ ROUTES = (
         ),
     ),
     Route[None, PageQuery]("GET", "/v1/orders", list_orders, OrderPage, query=PageQuery),
-    Route[None, None]("GET", "/v1/orders/{order_number}", show_order, OrderAnswer, problems=(problems.ORDER_UNKNOWN,)),
+    Route[None, None](
+        "GET",
+        "/v1/orders/{order_number}",
+        show_order,
+        OrderDetailAnswer,
+        headers=lambda order: {} if order.retry_after_s is None else {"retry-after": str(order.retry_after_s)},
+        header_names=("retry-after",),
+        problems=(problems.ORDER_UNKNOWN,),
+    ),
     Route[None, None](
         "POST",
         "/v1/orders/{order_number}/cancel",

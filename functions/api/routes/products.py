@@ -11,10 +11,12 @@ from skincare.pages import Page
 
 
 def list_products(request: Request[None, PageQuery], app: App) -> Page[Product]:
+    """List the catalog in the order of SKUs."""
     return service.list_products(limit=request.query.limit, cursor=request.query.cursor, database=app.database)
 
 
 def show_product(request: Request[None, None], app: App) -> Product:
+    """Show a product."""
     return service.get_product(Sku(request.path["sku"]), database=app.database)
 
 

@@ -14,13 +14,18 @@ from skincare.jobs.queues import QueueName
 
 
 class JobPayload(BaseModel):
-    """The base of every payload. `budget` is how long the job is retried before a person is needed."""
+    """The base of every payload.
+
+    `budget` is how long the job is retried before a person is needed. `shown_as` is what its order's
+    customer sees it as, a contract with clients; None hides it.
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
     job_type: ClassVar[str]
     queue: ClassVar[QueueName]
     budget: ClassVar[timedelta] = timedelta(hours=1)
+    shown_as: ClassVar[str | None] = None
 
 
 class SendConfirmationEmail(JobPayload):
@@ -29,6 +34,7 @@ class SendConfirmationEmail(JobPayload):
     job_type: ClassVar[str] = "send_confirmation_email"
     queue: ClassVar[QueueName] = QueueName.NOTIFICATIONS
     budget: ClassVar[timedelta] = timedelta(hours=24)
+    shown_as: ClassVar[str | None] = "confirmation_email"
 
     order_number: str = Field(min_length=1, max_length=64)
 
@@ -37,3 +43,6 @@ PAYLOADS: tuple[type[JobPayload], ...] = (SendConfirmationEmail,)
 """Every job type there is."""
 
 BUDGETS = {payload.job_type: payload.budget for payload in PAYLOADS}
+
+SHOWN_AS = {payload.job_type: payload.shown_as for payload in PAYLOADS if payload.shown_as is not None}
+"""What customers see of the jobs of their orders, by job type."""

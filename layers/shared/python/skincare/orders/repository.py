@@ -1,6 +1,6 @@
 """Orders in PostgreSQL: a checkout is one call of `place_order`, and constraints decide."""
 
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import Any
 
 from psycopg import Connection, DatabaseError
@@ -10,6 +10,8 @@ from skincare.carts.models import MAX_LINES
 from skincare.identifiers import JobId, OrderNumber, UserId
 from skincare.jobs.catalog import SendConfirmationEmail
 from skincare.jobs.models import DueJob
+from skincare.notifications.models import NotificationStatus
+from skincare.orders.activity import Notification, OrderDetail, OrderJob, detail_of
 from skincare.orders.errors import CheckoutRefused, IdempotencyKeyReused
 from skincare.orders.models import CartLine, CheckoutState, Order, OrderItem, OrderStatus, Placement, PlaceOrder
 
@@ -133,6 +135,40 @@ def find(conn: Connection, user_id: UserId, order_number: OrderNumber) -> Order 
     return None if row is None else _order(row)
 
 
+def find_detail(conn: Connection, user_id: UserId, order_number: OrderNumber) -> OrderDetail | None:
+    """Return the caller's order with what happened for it, in one round trip."""
+    row = (
+        conn.cursor(row_factory=dict_row)
+        .execute(
+            f"""
+            SELECT {_ORDER_COLUMNS}, (
+                SELECT coalesce(jsonb_agg(jsonb_build_object(
+                    'job_type', j.job_type, 'state', j.state,
+                    'since', coalesce(j.finished_at, j.leased_at, j.last_failed_at, j.created_at),
+                    'due_in_s', extract(epoch FROM coalesce(j.retry_at, j.run_at) - now())
+                ) ORDER BY j.created_at, j.id), '[]')
+                FROM jobs j WHERE j.order_number = o.order_number
+            ) AS jobs, (
+                SELECT coalesce(jsonb_agg(jsonb_build_object(
+                    'type', n.notification_type, 'status', n.status, 'at', n.created_at
+                )), '[]')
+                FROM order_notifications n WHERE n.order_id = o.id
+            ) AS notifications
+            FROM orders o WHERE o.user_id = %(user_id)s AND o.order_number = %(order_number)s""",  # noqa: S608  our own constant
+            {"user_id": user_id, "order_number": order_number},
+        )
+        .fetchone()
+    )
+    if row is None:
+        return None
+    jobs = [OrderJob(**job | {"since": _moment(job["since"])}) for job in row["jobs"]]
+    notifications = [
+        Notification(each["type"], NotificationStatus(each["status"]), _moment(each["at"]))
+        for each in row["notifications"]
+    ]
+    return detail_of(_order(row), jobs, notifications)
+
+
 def list_before(conn: Connection, user_id: UserId, order_number: OrderNumber | None, *, limit: int) -> list[Order]:
     """Return up to `limit` of the caller's orders, newest first: those older than the given one, if it is theirs."""
     # The version of the cart rises with each order of a customer, and the index of its constraint serves this list.
@@ -173,3 +209,7 @@ def _order(row: dict[str, Any]) -> Order:
         created_at=row["created_at"].astimezone(UTC),
         items=tuple(OrderItem(**item) for item in row["items"]),
     )
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone(UTC)

@@ -7,6 +7,7 @@ from skincare.errors import SkincareError
 from skincare.identifiers import OrderNumber, UserId, new_job_id, new_order_number
 from skincare.jobs.publisher import Publisher
 from skincare.orders import repository
+from skincare.orders.activity import OrderDetail
 from skincare.orders.errors import (
     CartAlreadyOrdered,
     CartEmpty,
@@ -57,13 +58,13 @@ def refusal(state: CheckoutState, expected_total_rupiah: int | None) -> Skincare
     return CheckoutOvertaken()
 
 
-def get_order(user_id: UserId, order_number: OrderNumber, *, database: Database) -> Order:
-    """Return the caller's order; raises `OrderUnknown`, also for somebody else's."""
+def get_order(user_id: UserId, order_number: OrderNumber, *, database: Database) -> OrderDetail:
+    """Return the caller's order with what happened for it; raises `OrderUnknown`, also for somebody else's."""
     with database.connection() as conn:
-        order = repository.find(conn, user_id, order_number)
-    if order is None:
+        detail = repository.find_detail(conn, user_id, order_number)
+    if detail is None:
         raise OrderUnknown
-    return order
+    return detail
 
 
 def list_orders(user_id: UserId, *, limit: int, cursor: str | None, database: Database) -> Page[Order]:

@@ -1,0 +1,237 @@
+"""Jobs per second of a job that is two statements, ours beside other queues doing the same on the same server."""
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+import psycopg
+from psycopg import Connection
+
+from bench.figure import Figure, at_least
+from bench.peers.environment import peer_python
+from bench.rounds import interleave, ratios
+from bench.shop import settle_down
+from bench.surroundings import BenchDatabase, Effort, NotMeasured, Surroundings
+from local.postgres.server import free_port
+from local.settings import ROOT
+from skincare.jobs.queues import QueueName
+
+LIMITS = QueueName.NOTIFICATIONS.limits
+_SCRIPTS = ROOT / "bench" / "peers"
+_PROCESSES = 2
+_JOBS = 2000
+_PATIENCE_S = 120.0
+
+
+@dataclass(frozen=True)
+class Contender:
+    """How jobs get into a queue and who works on them: commands, run where the scripts are."""
+
+    enqueue: Sequence[str]
+    workers: Sequence[Sequence[str]]
+
+
+def measure(around: Surroundings, effort: Effort) -> Iterator[Figure]:
+    """Ours in batches of 10 and 100 over the best of the others, two processes each."""
+    if shutil.which("redis-server") is None:
+        raise NotMeasured("Celery, Dramatiq and arq need redis-server (Debian: apt-get install redis-server)")
+    python = str(peer_python())
+    count = effort.times(_JOBS)
+    rounds = min(effort.rounds, 3)
+    contenders = {**_peers(python), **_ours()}
+    values = interleave(
+        {name: partial(_rate, around, contender, count) for name, contender in contenders.items()}, rounds=rounds
+    )
+    parts = {f"{name} (jobs/s)": median(rates) for name, rates in values.items()}
+    best = max(_peers(python), key=lambda name: median(values[name]))
+    for size, aim in ((10, 3.0), (100, 10.0)):
+        yield Figure(
+            f"jobs.batch-{size}",
+            f"jobs per second in batches of {size}, claim and settle counted ÷ {best}, the best of the others",
+            ratios(values[f"ours, batch {size}"], values[best]),
+            aim=at_least(aim),
+            parts=parts if size == 10 else {},
+        )
+
+
+def _peers(python: str) -> Mapping[str, Contender]:
+    def script(name: str, *arguments: str) -> list[str]:
+        return [python, f"{name}_job.py", *arguments]
+
+    two = range(_PROCESSES)
+    return {
+        "Dramatiq": Contender(
+            script("dramatiq"), [[python, "-m", "dramatiq", "dramatiq_job", "--processes", "2", "--threads", "8"]]
+        ),
+        "Celery": Contender(
+            script("celery"),
+            [[python, "-m", "celery", "--app", "celery_job", "worker", "--concurrency", "2", "--loglevel", "ERROR"]],
+        ),
+        "arq": Contender(script("arq"), [[python, "-m", "arq", "arq_job.WorkerSettings"] for _ in two]),
+        "Procrastinate": Contender(script("procrastinate", "enqueue"), [script("procrastinate", "work") for _ in two]),
+        "pgqueuer": Contender(script("pgqueuer", "enqueue"), [script("pgqueuer", "10") for _ in two]),
+        "pgqueuer, batch 100": Contender(script("pgqueuer", "enqueue"), [script("pgqueuer", "100") for _ in two]),
+    }
+
+
+def _ours() -> Mapping[str, Contender]:
+    return {
+        f"ours, batch {size}": Contender(
+            [],
+            [
+                [sys.executable, "-m", "bench.our_jobs", "{url}", str(size), str(part), str(_PROCESSES)]
+                for part in range(_PROCESSES)
+            ],
+        )
+        for size in (10, 100)
+    }
+
+
+def _rate(around: Surroundings, contender: Contender, count: int) -> float:
+    """Return jobs per second from the moment in which all processes of a contender have work in hand."""
+    with around.database() as database, redis() as redis_url, contextlib.ExitStack() as stack:
+        _orders_with_jobs(database.owner, count)
+        environment = {
+            "BENCH_DATABASE_URL": database.owner_url,
+            "BENCH_REDIS_URL": redis_url,
+            "PATH": os.defpath,
+            "HOME": str(around.scratch),
+        }
+        with subprocess_output() as output:
+            if contender.enqueue:
+                subprocess.run(
+                    contender.enqueue, cwd=_SCRIPTS, env=environment, stdout=output, stderr=output, check=True
+                )
+            settle_down(database.owner)
+            with _gate(database) as open_gate:
+                for command in contender.workers:
+                    stack.enter_context(_running(command, database, environment, output))
+                seconds = open_gate(count)
+        return count / seconds
+
+
+def _orders_with_jobs(owner: Connection, count: int) -> None:
+    owner.execute(
+        """
+        INSERT INTO orders (order_number, user_id, cart_version, total_rupiah, email, locale)
+        SELECT 'SKN-00000-' || lpad(n::text, 5, '0'), 'user-' || n, 1, 50000, 'buyer@example.com', 'id'
+        FROM generate_series(1, %(count)s) n""",
+        {"count": count},
+    )
+    owner.execute(
+        """
+        INSERT INTO jobs (id, job_type, queue, payload, state, publish_at)
+        SELECT uuidv7(), 'confirm', 'notifications', jsonb_build_object('order_number', order_number), 'queued',
+            now() + interval '1 hour' FROM orders"""
+    )
+
+
+@contextlib.contextmanager
+def _gate(database: BenchDatabase) -> Iterator[Callable[[int], float]]:
+    """Hold every job at its second statement until all processes wait there; then take the time to the last job."""
+    with psycopg.connect(database.owner_url) as guard:
+        guard.execute("LOCK TABLE order_notifications IN ACCESS EXCLUSIVE MODE")
+
+        def open_gate(count: int) -> float:
+            _wait(lambda: _all_wait(database.owner))
+            guard.commit()
+            started = time.perf_counter()
+            _wait(lambda: _done(database.owner) >= count, pause_s=0.005)
+            return time.perf_counter() - started
+
+        yield open_gate
+
+
+def _all_wait(owner: Connection) -> bool:
+    """Tell whether all processes wait at the gate: the others name their connections after their process."""
+    row = owner.execute(
+        """
+        SELECT count(DISTINCT application_name), count(*) FILTER (WHERE application_name = 'skincare')
+        FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"""
+    ).fetchone()
+    assert row is not None
+    processes, our_connections = row
+    return processes >= _PROCESSES or our_connections >= _PROCESSES * LIMITS.database_connections
+
+
+def _done(owner: Connection) -> int:
+    row = owner.execute("SELECT count(*) FROM order_notifications").fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def _wait(condition: Callable[[], bool], *, pause_s: float = 0.05) -> None:
+    deadline = time.monotonic() + _PATIENCE_S
+    while not condition():
+        if time.monotonic() > deadline:
+            raise RuntimeError("the workers did not do their jobs in time")
+        time.sleep(pause_s)
+
+
+@contextlib.contextmanager
+def _running(
+    command: Sequence[str], database: BenchDatabase, environment: Mapping[str, str], output: int
+) -> Iterator[None]:
+    arguments = [part.replace("{url}", database.url) for part in command]
+    ours = arguments[0] == sys.executable
+    process = subprocess.Popen(
+        arguments,
+        cwd=ROOT if ours else _SCRIPTS,
+        env={**environment},
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        start_new_session=True,
+    )
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+@contextlib.contextmanager
+def subprocess_output() -> Iterator[int]:
+    with tempfile.TemporaryFile() as file:
+        try:
+            yield file.fileno()
+        except Exception:
+            file.seek(0)
+            sys.stderr.write(file.read().decode(errors="replace")[-4000:])
+            raise
+
+
+@contextlib.contextmanager
+def redis() -> Iterator[str]:
+    """Run a Redis without persistence, as fast as it can be."""
+    port = free_port()
+    process = subprocess.Popen(
+        ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=Path(tempfile.gettempdir()),
+    )
+    try:
+        _wait(lambda: _answers(port))
+        yield f"redis://127.0.0.1:{port}/0"
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _answers(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        return True
+    return False

@@ -1,0 +1,165 @@
+"""The whole local system over HTTP: from the order to its mail, when idle and when many order at once."""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import Any
+
+import psycopg
+
+from bench.figure import Figure, at_most
+from bench.rounds import percentile
+from bench.shop import PLENTY
+from bench.surroundings import Effort, NotMeasured, Surroundings
+from local.loopback import LoopbackClient
+from local.postgres.server import free_port
+from local.settings import ROOT
+from local.state import StateFolder
+from local.tokens import TokenIssuer
+
+_ONE_BY_ONE = 30
+_AT_ONCE = 500
+_BUYERS = 16
+_PATIENCE_S = 240.0
+_CREATED = 201
+
+
+class Shop:
+    """The running system, and customers with filled carts."""
+
+    def __init__(self, port: int, tokens: TokenIssuer, skus: list[str]) -> None:
+        self._url = f"http://127.0.0.1:{port}"
+        self._tokens = tokens
+        self._skus = skus
+        self.visitor = LoopbackClient(self._url)
+
+    def customer(self, number: int) -> LoopbackClient:
+        """Return a new customer with one product in the cart."""
+        token = self._tokens.issue(f"buyer-{number}@example.com", expires_in=timedelta(hours=1))
+        client = LoopbackClient(self._url, token)
+        answer = client.put_in_cart(self._skus[number % len(self._skus)], 1)
+        if answer.status >= 400:
+            raise RuntimeError(f"filling a cart was answered {answer.status}")
+        return client
+
+    def mails(self) -> list[dict[str, Any]]:
+        mails: list[dict[str, Any]] = self.visitor.get("/_local/mails").body
+        return mails
+
+    def await_mail(self, order_number: str) -> datetime:
+        """Return when the newest mail was sent, which must be about this order."""
+        deadline = time.monotonic() + _PATIENCE_S
+        while time.monotonic() < deadline:
+            for mail in islice(self.mails(), 3):
+                if order_number in mail["subject"]:
+                    return datetime.fromisoformat(mail["sent_at"])
+            time.sleep(0.02)
+        raise RuntimeError(f"order {order_number} got no mail")
+
+
+def measure(around: Surroundings, effort: Effort) -> Iterator[Figure]:  # noqa: ARG001  it has a server of its own
+    """Orders one after the other, each waiting for its mail; then all at once until the last mail."""
+    one_by_one, at_once = effort.times(_ONE_BY_ONE), effort.times(_AT_ONCE)
+    with _system() as shop:
+        waits = []
+        for number in range(one_by_one + 1):
+            client = shop.customer(number)
+            ordered = datetime.now(UTC)
+            waits.append((shop.await_mail(_order(client)) - ordered).total_seconds() * 1000)
+        warm = waits[1:]
+        yield Figure("system.idle", "order to its mail when idle, p50", warm, unit="ms", aim=at_most(50))
+        yield Figure("system.idle-max", "order to its mail when idle, longest", [max(warm)], unit="ms")
+
+        customers = [shop.customer(one_by_one + 1 + number) for number in range(at_once)]
+        before = len(shop.mails())
+        began = datetime.now(UTC)
+        started = time.monotonic()
+        with ThreadPoolExecutor(_BUYERS) as buyers:
+            answers = list(buyers.map(_timed_order, customers))
+        ordered_s = time.monotonic() - started
+        mails = _await_count(shop, before + at_once)
+        last = max(datetime.fromisoformat(mail["sent_at"]) for mail in mails)
+        yield Figure(
+            "system.burst",
+            f"{at_once} orders at once by {_BUYERS} buyers, until the last mail",
+            [(last - began).total_seconds()],
+            unit="s",
+            parts={
+                "all ordered (s)": ordered_s,
+                "answer p50 (ms)": percentile(answers, 50),
+                "answer p99 (ms)": percentile(answers, 99),
+            },
+        )
+
+
+@contextlib.contextmanager
+def _system() -> Iterator[Shop]:
+    port = free_port()
+    state = StateFolder.of_port(port)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "local", "run"],
+        cwd=ROOT,
+        env={"PATH": os.environ.get("PATH", os.defpath), "PORT": str(port)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        _await_health(port, process)
+        running, secrets = state.running(), state.known_secrets()
+        if running is None or secrets is None:
+            raise NotMeasured("the local system did not say where it runs")
+        with psycopg.connect(running.database_url) as conn:
+            conn.execute("UPDATE products SET stock = %s", [PLENTY])
+            skus = [row[0] for row in conn.execute("SELECT sku FROM products ORDER BY sku")]
+        yield Shop(port, TokenIssuer(secrets.signing_key), skus)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(timeout=60)
+        finally:
+            process.kill()
+            shutil.rmtree(state.folder, ignore_errors=True)
+
+
+def _await_health(port: int, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + _PATIENCE_S
+    while process.poll() is None and time.monotonic() < deadline:
+        with contextlib.suppress(OSError):
+            if LoopbackClient(f"http://127.0.0.1:{port}").get("/health").status == 200:
+                return
+        time.sleep(0.1)
+    raise NotMeasured("the local system did not start")
+
+
+def _order(client: LoopbackClient) -> str:
+    answer = client.order(str(uuid.uuid4()))
+    if answer.status != _CREATED:
+        raise RuntimeError(f"a checkout was answered {answer.status}")
+    return str(answer.body["order_number"])
+
+
+def _timed_order(client: LoopbackClient) -> float:
+    started = time.monotonic()
+    _order(client)
+    return (time.monotonic() - started) * 1000
+
+
+def _await_count(shop: Shop, count: int) -> list[dict[str, Any]]:
+    deadline = time.monotonic() + _PATIENCE_S
+    while time.monotonic() < deadline:
+        mails = shop.mails()
+        if len(mails) >= count:
+            return mails
+        time.sleep(0.5)
+    raise RuntimeError("not every order got its mail in time")

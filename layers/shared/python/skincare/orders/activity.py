@@ -1,0 +1,113 @@
+"""What happened for an order after it was placed, as its customer may see it: no errors, identifiers or attempts."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from skincare.jobs.catalog import SHOWN_AS, SendConfirmationEmail
+from skincare.notifications.models import NotificationStatus, NotificationType
+from skincare.orders.models import Order, OrderStatus
+
+_SHORTEST_WAIT_S = 1
+_LONGEST_WAIT_S = 30
+
+_TELLS = {SendConfirmationEmail.job_type: NotificationType.ORDER_CONFIRMATION}
+"""The notification that a job type sends: what it recorded says more than the state of its job."""
+
+_ENDED_WITHOUT_MAIL = {OrderStatus.CANCELLED, OrderStatus.EXPIRED, OrderStatus.REFUNDED}
+
+
+class ActivityStatus(StrEnum):
+    WAITING = "waiting"
+    WORKING = "working"
+    DONE = "done"
+    FAILED = "failed"
+    """A person has to look at it."""
+    CANCELLED = "cancelled"
+    """It was no longer wanted."""
+    UNDELIVERABLE = "undeliverable"
+    """The customer's address does not take mail."""
+
+
+_STATUS = {
+    "pending": ActivityStatus.WAITING,
+    "queued": ActivityStatus.WAITING,
+    "retry_waiting": ActivityStatus.WAITING,
+    "processing": ActivityStatus.WORKING,
+    "completed": ActivityStatus.DONE,
+    "dead_letter": ActivityStatus.FAILED,
+    "investigated": ActivityStatus.FAILED,
+    "cancelled": ActivityStatus.CANCELLED,
+}
+_LIVE = {ActivityStatus.WAITING, ActivityStatus.WORKING}
+
+_TOLD = {
+    NotificationStatus.SENT: ActivityStatus.DONE,
+    NotificationStatus.UNDELIVERABLE: ActivityStatus.UNDELIVERABLE,
+}
+
+
+@dataclass(frozen=True)
+class OrderJob:
+    """A job of an order as the ledger has it; `since` is when its state began, `due_in_s` when it is tried again."""
+
+    job_type: str
+    state: str
+    since: datetime
+    due_in_s: float | None
+
+
+@dataclass(frozen=True)
+class Notification:
+    """That the customer was told something, or could not be."""
+
+    type: str
+    status: NotificationStatus
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Activity:
+    """One thing that is done for an order; `at` is when its status began."""
+
+    what: str
+    status: ActivityStatus
+    at: datetime
+
+
+@dataclass(frozen=True)
+class OrderDetail(Order):
+    """An order with what happened for it, oldest first.
+
+    `retry_after_s` is when another look may show something new, None once nothing goes on.
+    """
+
+    activity: tuple[Activity, ...]
+    retry_after_s: int | None
+
+
+def detail_of(order: Order, jobs: Sequence[OrderJob], notifications: Sequence[Notification]) -> OrderDetail:
+    """Translate an order's jobs, oldest first. Those that no customer is shown still ask for another look."""
+    told = {notification.type: notification for notification in notifications}
+    shown = tuple(
+        _activity(order, SHOWN_AS[job.job_type], job, told.get(_TELLS.get(job.job_type, "")))
+        for job in jobs
+        if job.job_type in SHOWN_AS
+    )
+    waits = [_wait(job) for job in jobs if _STATUS[job.state] in _LIVE]
+    return OrderDetail(**vars(order), activity=shown, retry_after_s=min(waits, default=None))
+
+
+def _activity(order: Order, what: str, job: OrderJob, told: Notification | None) -> Activity:
+    if told is not None:
+        return Activity(what, _TOLD[told.status], told.at)
+    status = _STATUS[job.state]
+    if status is ActivityStatus.DONE and job.job_type in _TELLS and order.status in _ENDED_WITHOUT_MAIL:
+        status = ActivityStatus.CANCELLED
+    return Activity(what, status, job.since)
+
+
+def _wait(job: OrderJob) -> int:
+    return min(_LONGEST_WAIT_S, max(_SHORTEST_WAIT_S, math.ceil(job.due_in_s or 0)))

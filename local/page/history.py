@@ -1,0 +1,64 @@
+"""What happened to an order, step by step, from the rows that its jobs left."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from local.page.repository import OrderRow
+
+_ENDS_OF_ATTEMPTS = {
+    "completed": "job_completed",
+    "retry": "attempt_failed",
+    "crashed": "attempt_crashed",
+    "dead_letter": "job_dead",
+}
+_TOLD = {"sent": "mail_sent", "undeliverable": "mail_undeliverable"}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that happened, or will: a retry's time may lie ahead. `about` is the job type or notification.
+
+    Events: order_placed, job_queued, attempt_failed, attempt_crashed, retry_planned, job_completed, job_dead,
+    job_cancelled, mail_sent, mail_undeliverable, order_cancelled.
+    """
+
+    at: datetime
+    event: str
+    about: str | None = None
+    detail: str | None = None
+    """Why, where something failed."""
+
+
+def history_of(order: OrderRow) -> list[Step]:
+    """Return the steps of an order, oldest first."""
+    steps = [Step(_utc(order.created_at), "order_placed")]
+    if order.cancelled_at:
+        steps.append(Step(_utc(order.cancelled_at), "order_cancelled"))
+    for job in order.jobs:
+        steps += _steps_of(job)
+    for told in order.notifications:
+        event = _TOLD[told["status"]]
+        steps.append(Step(_moment(told["created_at"]), event, told["notification_type"], told["reason"]))
+    return sorted(steps, key=lambda step: step.at)
+
+
+def _steps_of(job: dict[str, Any]) -> Iterator[Step]:
+    about = job["job_type"]
+    yield Step(_moment(job["created_at"]), "job_queued", about)
+    for attempt in job["attempts"]:
+        error = f"{attempt['error_class']}: {attempt['error_message']}" if attempt["error_class"] else None
+        yield Step(_moment(attempt["finished_at"]), _ENDS_OF_ATTEMPTS[attempt["outcome"]], about, error)
+    if job["state"] == "retry_waiting" and job["retry_at"]:
+        yield Step(_moment(job["retry_at"]), "retry_planned", about)
+    if job["state"] == "cancelled" and job["finished_at"]:
+        yield Step(_moment(job["finished_at"]), "job_cancelled", about)
+
+
+def _moment(text: str) -> datetime:
+    return _utc(datetime.fromisoformat(text))
+
+
+def _utc(moment: datetime) -> datetime:
+    return moment.astimezone(UTC)

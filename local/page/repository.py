@@ -1,0 +1,122 @@
+"""What the page reads from the database. Nothing here writes, and every list is bounded."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from psycopg import Connection
+from psycopg.rows import class_row, dict_row
+
+from skincare.jobs.models import JobRow
+
+
+@dataclass(frozen=True)
+class Backlog:
+    """The unfinished jobs of one queue; ages are seconds, None where there is no such job.
+
+    `oldest_s` counts from when the oldest one was first due, `oldest_dead_s` from the failure that ended it.
+    """
+
+    queue: str
+    oldest_s: float | None
+    dead: int
+    oldest_dead_s: float | None
+
+
+@dataclass(frozen=True)
+class OrderRow:
+    """An order, whoever placed it, with the rows that tell what happened to it. Money is whole rupiah.
+
+    Each of `jobs` has `job_type, state, created_at, retry_at, finished_at` and its `attempts` with `started_at,
+    finished_at, outcome, error_class, error_message`; each of `notifications` has `notification_type, status,
+    reason, created_at`. Their times are text (RFC 3339).
+    """
+
+    order_number: str
+    status: str
+    email: str = field(repr=False)
+    locale: str
+    total_rupiah: int
+    created_at: datetime
+    cancelled_at: datetime | None
+    items: list[dict[str, Any]]
+    jobs: list[dict[str, Any]]
+    notifications: list[dict[str, Any]]
+
+
+def read_backlogs(conn: Connection) -> list[Backlog]:
+    """Return the backlog of each queue that has unfinished jobs."""
+    cur = conn.cursor(row_factory=class_row(Backlog))
+    cur.execute("""
+        SELECT queue,
+            extract(epoch FROM now() - min(greatest(budget_from, run_at)) FILTER (
+                WHERE state NOT IN ('dead_letter', 'investigated') AND greatest(budget_from, run_at) <= now()
+            ))::float AS oldest_s,
+            count(*) FILTER (WHERE state IN ('dead_letter', 'investigated')) AS dead,
+            extract(epoch FROM now() - min(last_failed_at) FILTER (
+                WHERE state IN ('dead_letter', 'investigated')
+            ))::float AS oldest_dead_s
+        FROM jobs WHERE publish_at IS NOT NULL GROUP BY queue""")
+    return cur.fetchall()
+
+
+def count_jobs(conn: Connection) -> dict[str, int]:
+    """Return how many jobs there are by state; a state without any is left out."""
+    return dict(conn.execute("SELECT state, count(*) FROM jobs GROUP BY state").fetchall())
+
+
+def newest_jobs(conn: Connection, *, per_state: int) -> list[JobRow]:
+    """Return the newest jobs of every state, all of them newest first."""
+    cur = conn.cursor(row_factory=class_row(JobRow))
+    cur.execute(
+        """
+        SELECT j.id::text, j.job_type AS type, j.queue, j.state, j.order_number, j.attempts, j.crashes,
+            j.dead_letter_no, j.created_at, j.run_at, j.publish_at, j.retry_at, j.finished_at, j.error_class,
+            j.error_message, j.request_id
+        FROM (SELECT DISTINCT state FROM jobs) s CROSS JOIN LATERAL (
+            SELECT * FROM jobs WHERE state = s.state ORDER BY created_at DESC, id DESC LIMIT %(per_state)s
+        ) j
+        ORDER BY j.created_at DESC, j.id DESC""",
+        {"per_state": per_state},
+    )
+    return cur.fetchall()
+
+
+def newest_orders(conn: Connection, *, limit: int) -> list[OrderRow]:
+    """Return the newest orders of all customers, in one round trip."""
+    rows = (
+        conn.cursor(row_factory=dict_row)
+        .execute(
+            """
+            SELECT o.order_number, o.status, o.email, o.locale, o.total_rupiah, o.created_at, o.cancelled_at, (
+                SELECT coalesce(jsonb_agg(jsonb_build_object(
+                    'sku', i.sku, 'name', i.name, 'quantity', i.quantity, 'unit_price_rupiah', i.unit_price_rupiah
+                ) ORDER BY i.product_id), '[]')
+                FROM order_items i WHERE i.order_id = o.id
+            ) AS items, (
+                SELECT coalesce(jsonb_agg(jsonb_build_object(
+                    'job_type', j.job_type, 'state', j.state, 'created_at', j.created_at, 'retry_at', j.retry_at,
+                    'finished_at', j.finished_at, 'attempts', (
+                        SELECT coalesce(jsonb_agg(jsonb_build_object(
+                            'started_at', a.started_at, 'finished_at', a.finished_at, 'outcome', a.outcome,
+                            'error_class', a.error_class, 'error_message', a.error_message
+                        ) ORDER BY a.id), '[]')
+                        FROM (
+                            SELECT * FROM job_attempts WHERE job_id = j.id ORDER BY id DESC LIMIT 20
+                        ) a
+                    )
+                ) ORDER BY j.created_at, j.id), '[]')
+                FROM jobs j WHERE j.order_number = o.order_number
+            ) AS jobs, (
+                SELECT coalesce(jsonb_agg(jsonb_build_object(
+                    'notification_type', n.notification_type, 'status', n.status, 'reason', n.reason,
+                    'created_at', n.created_at
+                ) ORDER BY n.created_at), '[]')
+                FROM order_notifications n WHERE n.order_id = o.id
+            ) AS notifications
+            FROM orders o ORDER BY o.id DESC LIMIT %(limit)s""",
+            {"limit": limit},
+        )
+        .fetchall()
+    )
+    return [OrderRow(**row) for row in rows]

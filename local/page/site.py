@@ -1,0 +1,124 @@
+"""What `/_local/` answers: static files, the state of the system, and a token for whoever a person wants to be."""
+
+import hmac
+import json
+import secrets
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from werkzeug import Request, Response
+from werkzeug.exceptions import RequestEntityTooLarge
+
+from local.problems import Refused, too_large
+from local.tokens import TokenIssuer
+from skincare.addresses import parse_email
+from skincare.errors import InvalidInput
+from skincare.locales import Locale
+
+PAGE = "/_local/"
+STATE = "/_local/state"
+TOKEN = "/_local/token"  # noqa: S105  a path
+
+CSRF_HEADER = "X-CSRF-Token"
+"""A page elsewhere can send a request here, but neither this header nor read the value it must have."""
+
+_TOKEN_LIFE = timedelta(hours=1)
+_LARGEST_BODY = 4096
+_STATIC = Path(__file__).parent / "static"
+_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+}
+_HEADERS = {
+    # Mails carry their styles on their elements, and a frame made of text obeys the policy of the page around it.
+    "Content-Security-Policy": (
+        "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; "
+        "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    ),
+    "Cache-Control": "no-store",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+class Site:
+    """Answers requests that the gateway found to come from this machine under a name of this machine."""
+
+    def __init__(self, *, tokens: TokenIssuer, state: Callable[[], Mapping[str, Any]]) -> None:
+        self._tokens = tokens
+        self._state = state
+        self._csrf_token = secrets.token_urlsafe(32)
+        self._files = {PAGE if file.name == "index.html" else PAGE + file.name: file for file in _STATIC.iterdir()}
+
+    def answer(self, request: Request) -> Response | None:
+        """Return the answer, None where there is nothing at this path; raises `Refused`."""
+        response = self._answer(request)
+        if response is not None:
+            response.headers.update(_HEADERS)
+        return response
+
+    def _answer(self, request: Request) -> Response | None:
+        reads = request.method in {"GET", "HEAD"}
+        if reads and (file := self._files.get(request.path)):
+            return Response(file.read_bytes(), content_type=_TYPES[file.suffix])
+        if reads and request.path == STATE:
+            return _json({"csrf_token": self._csrf_token, **self._state()})
+        if request.method == "POST" and request.path == TOKEN:
+            return self._token(request)
+        return None
+
+    def _token(self, request: Request) -> Response:
+        """Sign in as anybody: {"email", "locale"} becomes a token like those of the identity provider."""
+        sent = request.headers.get(CSRF_HEADER, "")
+        if not hmac.compare_digest(sent.encode(), self._csrf_token.encode()):
+            raise Refused(403, "forbidden", "Forbidden", "Only the page of this system may ask; load it again.")
+        wishes = _body(request)
+        try:
+            email = parse_email(_string(wishes, "email"))
+            locale = _locale(_string(wishes, "locale"))
+        except InvalidInput as error:
+            raise Refused(
+                422, "validation_failed", "The request is invalid", f"The {error.field} {error.message}."
+            ) from error
+        token = self._tokens.issue(str(email), locale=locale, expires_in=_TOKEN_LIFE)
+        return _json({"token": token, "email": str(email), "locale": locale.value})
+
+
+def _body(request: Request) -> dict[str, Any]:
+    request.max_content_length = _LARGEST_BODY
+    try:
+        body = json.loads(request.get_data())
+    except RequestEntityTooLarge as error:
+        raise too_large(_LARGEST_BODY) from error
+    except (ValueError, RecursionError) as error:
+        raise _malformed() from error
+    if not isinstance(body, dict):
+        raise _malformed()
+    return body
+
+
+def _string(body: dict[str, Any], name: str) -> str:
+    value = body.get(name)
+    if not isinstance(value, str):
+        raise InvalidInput(name, "must be text")
+    return value
+
+
+def _locale(text: str) -> Locale:
+    try:
+        return Locale(text)
+    except ValueError:
+        raise InvalidInput("locale", f"must be one of {', '.join(Locale)}") from None
+
+
+def _malformed() -> Refused:
+    return Refused(400, "request_malformed", "The request cannot be read", "Send a JSON object.")
+
+
+def _json(value: Any) -> Response:
+    return Response(json.dumps(value, ensure_ascii=False), content_type="application/json")

@@ -1,0 +1,163 @@
+"""What the page shows of the running system: its orders, queues, jobs and dead letters, as JSON."""
+
+import threading
+import time
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from local.page.history import history_of
+from local.page.repository import Backlog, OrderRow, count_jobs, newest_jobs, newest_orders, read_backlogs
+from local.queues import queue_url
+from local.workers import queues_without_worker
+from skincare.adapters.aws import AwsSession, Timeouts
+from skincare.database.connection import Database, DatabaseUnavailable
+from skincare.jobs.queues import QueueName
+
+if TYPE_CHECKING:
+    from types_boto3_sqs import SQSClient
+    from types_boto3_sqs.literals import QueueAttributeNameType
+
+_ORDERS = 40
+_JOBS_PER_STATE = 25
+_DEAD = ("dead_letter", "investigated")
+
+_QUICK = Timeouts(connect=timedelta(seconds=1), read=timedelta(seconds=3))
+_FRESH_S = 0.5
+"""Several open pages cost no more than one."""
+
+_DEPTHS: "dict[str, QueueAttributeNameType]" = {
+    "waiting": "ApproximateNumberOfMessages",
+    "in_work": "ApproximateNumberOfMessagesNotVisible",
+    "delayed": "ApproximateNumberOfMessagesDelayed",
+}
+
+
+class SystemState:
+    """Looks at the database, the queues and the signs of life of the workers; changes nothing."""
+
+    def __init__(
+        self, database: Database, *, aws: AwsSession, aws_endpoint_url: str, presence: Path, mailbox: Path
+    ) -> None:
+        self._database = database
+        self._aws = aws
+        self._aws_endpoint_url = aws_endpoint_url
+        self._presence = presence
+        self._mailbox = mailbox
+        self._lock = threading.Lock()
+        self._seen: dict[str, Any] = {}
+        self._seen_at = -_FRESH_S
+
+    def read(self) -> dict[str, Any]:
+        """Return what there is now, at most half a second old.
+
+        `missing` names in words what does not answer; what would come from there is None. `mails_version` changes
+        with each mail that is sent.
+        """
+        with self._lock:
+            if time.monotonic() - self._seen_at >= _FRESH_S:
+                self._seen = self._look()
+                self._seen_at = time.monotonic()
+            return self._seen
+
+    def _look(self) -> dict[str, Any]:
+        ledger, depths = self._ledger(), self._depths()
+        unattended = queues_without_worker(self._presence)
+        missing = [
+            *(["database"] if ledger is None else []),
+            *(["queues"] if depths is None else []),
+            *(f"worker of {queue}" for queue in unattended),
+        ]
+        backlogs = {} if ledger is None else ledger.pop("backlogs")
+        queues = [
+            {
+                **_queue(queue, depths, None if ledger is None else backlogs.get(queue)),
+                "has_worker": queue not in unattended,
+            }
+            for queue in QueueName
+        ]
+        nothing = {"orders": None, "jobs": None, "job_counts": None, "dead_letters": None}
+        return {
+            "at": _text(datetime.now(UTC)),
+            "missing": missing,
+            "mails_version": self._mailbox.stat().st_size if self._mailbox.exists() else 0,
+            "queues": queues,
+            **(ledger or nothing),
+        }
+
+    def _ledger(self) -> dict[str, Any] | None:
+        try:
+            with self._database.connection() as conn:
+                backlogs = {backlog.queue: backlog for backlog in read_backlogs(conn)}
+                counts = count_jobs(conn)
+                jobs = newest_jobs(conn, per_state=_JOBS_PER_STATE)
+                orders = newest_orders(conn, limit=_ORDERS)
+        except DatabaseUnavailable:
+            return None
+        shown = [_texts(asdict(job)) for job in jobs]
+        return {
+            "backlogs": backlogs,
+            "orders": [_order(order) for order in orders],
+            "jobs": shown,
+            "job_counts": counts,
+            "dead_letters": [job for job in shown if job["state"] in _DEAD],
+        }
+
+    def _depths(self) -> dict[str, dict[str, int]] | None:
+        """Return the approximate numbers of messages by queue, dead-letter queues included."""
+        sqs = self._aws.client("sqs", _QUICK)
+        depths = {}
+        try:
+            for queue in QueueName:
+                url = queue_url(self._aws_endpoint_url, queue)
+                depths[queue.value] = _depth(sqs, url)
+                depths[_dead_letters_of(queue)] = _depth(sqs, f"{url}-dead-letters")
+        except (BotoCoreError, ClientError):
+            return None
+        return depths
+
+
+def _depth(sqs: "SQSClient", url: str) -> dict[str, int]:
+    found = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=list(_DEPTHS.values()))["Attributes"]
+    return {word: int(found[attribute]) for word, attribute in _DEPTHS.items()}
+
+
+def _queue(queue: QueueName, depths: dict[str, dict[str, int]] | None, backlog: Backlog | None) -> dict[str, Any]:
+    """Return the depth as SQS tells it, and the ages and the dead as the ledger knows them."""
+    unknown: dict[str, int | None] = dict.fromkeys(_DEPTHS)
+    dead_letters = None if depths is None else depths[_dead_letters_of(queue)]
+    return {
+        "name": queue.value,
+        **(unknown if depths is None else depths[queue.value]),
+        "oldest_s": backlog.oldest_s if backlog else None,
+        "dead_letters": None if dead_letters is None else dead_letters["waiting"] + dead_letters["in_work"],
+        "oldest_dead_s": backlog.oldest_dead_s if backlog else None,
+    }
+
+
+def _dead_letters_of(queue: QueueName) -> str:
+    return f"{queue}-dead-letters"
+
+
+def _order(order: OrderRow) -> dict[str, Any]:
+    return {
+        "order_number": order.order_number,
+        "status": order.status,
+        "email": order.email,
+        "locale": order.locale,
+        "total_rupiah": order.total_rupiah,
+        "created_at": _text(order.created_at),
+        "items": order.items,
+        "timeline": [_texts(asdict(step)) for step in history_of(order)],
+    }
+
+
+def _texts(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: _text(value) if isinstance(value, datetime) else value for name, value in row.items()}
+
+
+def _text(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
