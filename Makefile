@@ -3,10 +3,11 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup run api worker demo test check format requirements clean
+.PHONY: help setup run api worker demo test check bench format requirements clean
 
 PYTHON_BIN := .venv/bin/python
 PYTEST_ARGS ?=
+BENCH_ARGS ?=
 # The whole suite ends within this many seconds, whatever hangs (macOS has no `timeout`: there only
 # the limit of a single test, in pyproject.toml, holds).
 TEST_LIMIT_S ?= 1200
@@ -48,6 +49,10 @@ check: ## Lint, format, types and layering, without changing a file
 	@exec .venv/bin/ruff format --check
 	@exec .venv/bin/mypy
 	@exec .venv/bin/lint-imports
+
+bench: ## Measure, print a table and write bench/results.json (BENCH_ARGS='--quick --only checkout')
+	@exec scripts/setup dev
+	@exec $(PYTHON_BIN) -m bench $(BENCH_ARGS)
 
 format: ## Format the code and mend what can be mended
 	@exec scripts/setup dev

@@ -33,7 +33,9 @@ def main(arguments: list[str] | None = None) -> int:
     wanted = options.only or list(MEASUREMENTS)
     # The table or the JSON goes to standard output, and what happens meanwhile to standard error.
     progress = Console(stderr=True)
-    machine, figures, notes = describe_machine(), [], []
+    machine = describe_machine()
+    figures: list[Figure] = []
+    notes: list[str] = []
     with surroundings() as around:
         for name in wanted:
             with progress.status(f"measuring {name}"):

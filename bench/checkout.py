@@ -134,8 +134,8 @@ def hot_product(around: Surroundings, effort: Effort) -> Iterator[Figure]:
                     outcomes[kind].append(clients.shop(Shopping(url, how, f"{kind}-{turn}", each)))
         rates = {kind: [outcome.per_s for outcome in each] for kind, each in outcomes.items()}
         parts = {f"{kind} (per s)": median(values) for kind, values in rates.items()}
-        for kind, each in outcomes.items():
-            parts[f"{kind} p99 (ms)"] = median(percentile(outcome.latencies_ms, 99) for outcome in each)
+        for kind, turns in outcomes.items():
+            parts[f"{kind} p99 (ms)"] = median(percentile(outcome.latencies_ms, 99) for outcome in turns)
         away = f"16 clients, {_RTT_MS:g} ms away"
         yield Figure(
             "checkout.hot-product",

@@ -3,16 +3,12 @@
 import contextlib
 import os
 import shutil
-import signal
-import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from statistics import median
 
 import psycopg
@@ -20,18 +16,17 @@ from psycopg import Connection
 
 from bench.figure import Figure, at_least
 from bench.peers.environment import peer_python
+from bench.processes import output_on_failure, redis, running, wait_until
 from bench.rounds import interleave, ratios
 from bench.shop import settle_down
 from bench.surroundings import BenchDatabase, Effort, NotMeasured, Surroundings
-from local.postgres.server import free_port
 from local.settings import ROOT
 from skincare.jobs.queues import QueueName
 
-LIMITS = QueueName.NOTIFICATIONS.limits
+_LIMITS = QueueName.NOTIFICATIONS.limits
 _SCRIPTS = ROOT / "bench" / "peers"
 _PROCESSES = 2
 _JOBS = 2000
-_PATIENCE_S = 120.0
 
 
 @dataclass(frozen=True)
@@ -108,7 +103,7 @@ def _rate(around: Surroundings, contender: Contender, count: int) -> float:
             "PATH": os.defpath,
             "HOME": str(around.scratch),
         }
-        with subprocess_output() as output:
+        with output_on_failure() as output:
             if contender.enqueue:
                 subprocess.run(
                     contender.enqueue, cwd=_SCRIPTS, env=environment, stdout=output, stderr=output, check=True
@@ -116,7 +111,10 @@ def _rate(around: Surroundings, contender: Contender, count: int) -> float:
             settle_down(database.owner)
             with _gate(database) as open_gate:
                 for command in contender.workers:
-                    stack.enter_context(_running(command, database, environment, output))
+                    ours = command[0] == sys.executable
+                    arguments = [part.replace("{url}", database.url) for part in command]
+                    folder = ROOT if ours else _SCRIPTS
+                    stack.enter_context(running(arguments, folder=folder, environment=environment, output=output))
                 seconds = open_gate(count)
         return count / seconds
 
@@ -144,10 +142,10 @@ def _gate(database: BenchDatabase) -> Iterator[Callable[[int], float]]:
         guard.execute("LOCK TABLE order_notifications IN ACCESS EXCLUSIVE MODE")
 
         def open_gate(count: int) -> float:
-            _wait(lambda: _all_wait(database.owner))
+            wait_until(lambda: _all_wait(database.owner))
             guard.commit()
             started = time.perf_counter()
-            _wait(lambda: _done(database.owner) >= count, pause_s=0.005)
+            wait_until(lambda: _done(database.owner) >= count, pause_s=0.005)
             return time.perf_counter() - started
 
         yield open_gate
@@ -162,76 +160,10 @@ def _all_wait(owner: Connection) -> bool:
     ).fetchone()
     assert row is not None
     processes, our_connections = row
-    return processes >= _PROCESSES or our_connections >= _PROCESSES * LIMITS.database_connections
+    return bool(processes >= _PROCESSES or our_connections >= _PROCESSES * _LIMITS.database_connections)
 
 
 def _done(owner: Connection) -> int:
     row = owner.execute("SELECT count(*) FROM order_notifications").fetchone()
     assert row is not None
     return int(row[0])
-
-
-def _wait(condition: Callable[[], bool], *, pause_s: float = 0.05) -> None:
-    deadline = time.monotonic() + _PATIENCE_S
-    while not condition():
-        if time.monotonic() > deadline:
-            raise RuntimeError("the workers did not do their jobs in time")
-        time.sleep(pause_s)
-
-
-@contextlib.contextmanager
-def _running(
-    command: Sequence[str], database: BenchDatabase, environment: Mapping[str, str], output: int
-) -> Iterator[None]:
-    arguments = [part.replace("{url}", database.url) for part in command]
-    ours = arguments[0] == sys.executable
-    process = subprocess.Popen(
-        arguments,
-        cwd=ROOT if ours else _SCRIPTS,
-        env={**environment},
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-        stderr=output,
-        start_new_session=True,
-    )
-    try:
-        yield
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
-@contextlib.contextmanager
-def subprocess_output() -> Iterator[int]:
-    with tempfile.TemporaryFile() as file:
-        try:
-            yield file.fileno()
-        except Exception:
-            file.seek(0)
-            sys.stderr.write(file.read().decode(errors="replace")[-4000:])
-            raise
-
-
-@contextlib.contextmanager
-def redis() -> Iterator[str]:
-    """Run a Redis without persistence, as fast as it can be."""
-    port = free_port()
-    process = subprocess.Popen(
-        ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        cwd=Path(tempfile.gettempdir()),
-    )
-    try:
-        _wait(lambda: _answers(port))
-        yield f"redis://127.0.0.1:{port}/0"
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def _answers(port: int) -> bool:
-    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-        return True
-    return False

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from functools import partial
 from statistics import median
 from time import perf_counter
 
@@ -63,7 +64,7 @@ def measure(around: Surroundings, effort: Effort) -> Iterator[Figure]:
             "send_message and mark per row": (row_by_row, effort.times(_SINGLE_ROWS)),
         }
         values = interleave(
-            {name: lambda way=way: _rate(database, lender, *way) for name, way in ways.items()},
+            {name: partial(_rate, database, lender, *way) for name, way in ways.items()},
             rounds=effort.rounds + 1,
         )
         rates = {name: each[1:] for name, each in values.items()}

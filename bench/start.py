@@ -1,19 +1,16 @@
 """How much CPU a new process takes until its first checkout is committed, under AWS's runtime interface client."""
 
-import contextlib
 import json
 import os
-import subprocess
-import sys
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from bench.figure import Figure, at_most
+from bench.process_start import TASKS, Start, start_process
 from bench.rounds import interleave, ratios
 from bench.shop import checkout_statement, fill_carts, open_shop, place, settle_down, user
 from bench.shopfront import checkout_event
@@ -21,13 +18,9 @@ from bench.stub_sqs import stub_sqs
 from bench.surroundings import BenchDatabase, Effort, NotMeasured, Surroundings
 from local.function import FunctionDefinition
 from local.functions import Surroundings as Functions
-from local.runtime_api import Answered, Invocation, RuntimeApi
 from local.settings import ROOT
 from skincare.identifiers import UserId
 from skincare.jobs.queues import QueueName
-
-_PATIENCE_S = 60
-_TASKS = "/proc/{}/task"
 
 # A commit announces itself, so that the process is looked at in that moment.
 _ANNOUNCE = """
@@ -38,15 +31,6 @@ _ANNOUNCE = """
     END $$;
     CREATE TRIGGER announce AFTER INSERT ON orders FOR EACH ROW EXECUTE FUNCTION announce();
     CREATE TRIGGER announce AFTER INSERT ON order_notifications FOR EACH ROW EXECUTE FUNCTION announce();"""
-
-
-@dataclass
-class Start:
-    """CPU milliseconds of one process from its exec: until it asks for an event, its first commit, its answer."""
-
-    ready: float
-    committed: float
-    answered: float
 
 
 @dataclass(frozen=True)
@@ -60,7 +44,7 @@ class Contender:
 
 def measure(around: Surroundings, effort: Effort) -> Iterator[Figure]:
     """API and worker over the floor; each round starts every process once."""
-    if not Path(_TASKS.format(os.getpid())).exists():
+    if not Path(TASKS.format(os.getpid())).exists():
         raise NotMeasured("the CPU time of another process is read from /proc, which this system has not")
     rounds = max(effort.rounds, 3) + 1
     with around.database() as database, stub_sqs() as aws:
@@ -157,64 +141,7 @@ def _one(contender: Contender, database: BenchDatabase) -> Any:
         event = next(contender.events)
         for _ in database.owner.notifies(timeout=0):
             pass  # what preparing the event committed
-        contender.starts.append(_start(contender.function, event, database))
+        contender.starts.append(start_process(contender.function, event, database.owner))
         return contender.starts[-1].committed
 
     return start_once
-
-
-def _start(function: FunctionDefinition, event: dict[str, Any], database: BenchDatabase) -> Start:
-    api = RuntimeApi()
-    with contextlib.closing(api):
-        process = subprocess.Popen(
-            [sys.executable, "-s", "-m", "awslambdaric", function.handler],
-            env=_environment(function, api.address),
-            cwd=function.code,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        try:
-            if not api.ready.wait(_PATIENCE_S):
-                raise RuntimeError(f"{function.name} did not start")
-            ready = _cpu_ms(process.pid)
-            api.offer(
-                Invocation(
-                    request_id=str(uuid.uuid4()),
-                    payload=json.dumps(event).encode(),
-                    deadline=datetime.now(UTC) + timedelta(seconds=_PATIENCE_S),
-                    function_arn=function.arn,
-                    trace_id="Root=1-00000000-000000000000000000000000;Sampled=0",
-                )
-            )
-            committed = 0.0
-            for _ in database.owner.notifies(timeout=_PATIENCE_S, stop_after=1):
-                committed = _cpu_ms(process.pid)
-            outcome = api.outcomes.get(timeout=_PATIENCE_S)
-            answered = _cpu_ms(process.pid)
-            if not committed or not isinstance(outcome, Answered):
-                raise RuntimeError(f"{function.name} did not do its work: {outcome}")
-            return Start(ready, committed, answered)
-        finally:
-            process.kill()
-            process.wait()
-
-
-def _environment(function: FunctionDefinition, runtime_api: str) -> dict[str, str]:
-    return {
-        **function.environment,
-        "AWS_LAMBDA_RUNTIME_API": runtime_api,
-        "AWS_LAMBDA_FUNCTION_NAME": function.name,
-        "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(function.memory_mb),
-        "AWS_LAMBDA_FUNCTION_VERSION": "$LATEST",
-        "AWS_LAMBDA_LOG_FORMAT": "JSON",
-        "AWS_LAMBDA_LOG_GROUP_NAME": "bench",
-        "AWS_LAMBDA_LOG_STREAM_NAME": "bench",
-        "LAMBDA_TASK_ROOT": str(function.code),
-        "_HANDLER": function.handler,
-    }
-
-
-def _cpu_ms(pid: int) -> float:
-    """Return the time that the process's threads have spent on a processor. Source: Linux, sched-stats."""
-    tasks = Path(_TASKS.format(pid)).iterdir()
-    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1_000_000

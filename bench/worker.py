@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from statistics import median
 
 from bench.delay import delayed
@@ -99,7 +100,7 @@ def measure(around: Surroundings, effort: Effort) -> Iterator[Figure]:
                     raise RuntimeError(f"{len(result.acked)} of {len(batch)} mails were sent")
                 return took / PROVIDER_S
 
-            values = interleave({key: lambda key=key: run(key) for key in workers}, rounds=rounds)
+            values = interleave({key: partial(run, key) for key in workers}, rounds=rounds)
             for each in workers.values():
                 each.close()
         for (size, distance), samples in values.items():

@@ -192,6 +192,7 @@ def _check(answer: Answer, route: Route[Any, Any] | None) -> None:
         assert route is not None
         assert answer.status == route.status
         assert answer.headers["content-type"] == "application/json"
+        assert set(answer.headers) <= {"content-type", "x-request-id", *route.header_names}
         route.answer.model_validate_json(answer.text, strict=False, extra="forbid")
         return
     assert answer.headers["content-type"] == problems.CONTENT_TYPE
@@ -201,3 +202,4 @@ def _check(answer: Answer, route: Route[Any, Any] | None) -> None:
     kind = next((kind for kind in declared if kind.code == problem.code), None)
     assert kind is not None, f"{problem.code} is not declared by {route.path if route else 'any route'}"
     assert (kind.status, kind.title) == (problem.status, problem.title)
+    kind.body.model_validate_json(answer.text, extra="forbid")

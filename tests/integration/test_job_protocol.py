@@ -276,7 +276,7 @@ class JobProtocol(RuleBasedStateMachine):
 
     @rule()
     def sweep(self) -> None:
-        sweep(self.dead_letters, database=self.database, budgets=BUDGETS)
+        sweep(self.dead_letters, database=self.database, budgets=BUDGETS, time_left=lambda: timedelta(seconds=50))
 
     # --- what holds at every moment
 

@@ -10,17 +10,16 @@ import pytest
 
 from api import problems
 from api.app import MEANINGS, ROUTES
-from api.problems import ProblemType
 from api.route import Route
 from skincare.database.connection import DatabaseUnavailable, LockUnavailable
 from skincare.errors import PermanentError, TransientError
 from skincare.identifiers import OrderNumber
-from skincare.orders.models import Order, OrderStatus
+from skincare.orders.activity import OrderDetail
+from skincare.orders.models import OrderStatus
 from tests.http import Client, call, http_event, make_app
 from tests.log import RecordedLog, recorded_log
 
 PATHS = sorted({route.path for route in ROUTES})
-ALL_PROBLEMS = [value for value in vars(problems).values() if isinstance(value, ProblemType)]
 SECRET = "canary-7f3a"
 
 
@@ -32,11 +31,11 @@ def log() -> Iterator[RecordedLog]:
 
 class TestTheTable:
     def test_gives_every_problem_one_status_and_a_code_of_its_own(self) -> None:
-        assert len({kind.code for kind in ALL_PROBLEMS}) == len(ALL_PROBLEMS)
-        assert all(400 <= kind.status < 600 for kind in ALL_PROBLEMS)
+        assert len({kind.code for kind in problems.EVERY}) == len(problems.EVERY)
+        assert all(400 <= kind.status < 600 for kind in problems.EVERY)
 
     def test_has_a_use_for_every_problem(self) -> None:
-        assert {meaning.problem for meaning in MEANINGS.values()} == set(ALL_PROBLEMS)
+        assert {meaning.problem for meaning in MEANINGS.values()} == set(problems.EVERY)
 
 
 class TestAPathThatIsUnknown:
@@ -174,7 +173,7 @@ class TestTheLog:
 
     def test_forgets_the_request_before(self, monkeypatch: pytest.MonkeyPatch, log: RecordedLog) -> None:
         number = OrderNumber("SKN-00000-00007")
-        order = Order(number, OrderStatus.PAID, 1, datetime.now(UTC), ())
+        order = OrderDetail(number, OrderStatus.PAID, 1, datetime.now(UTC), (), activity=(), retry_after_s=None)
         monkeypatch.setattr("skincare.orders.service.get_order", lambda *_, **__: order)
         client = Client(make_app(), "user")
         client.get("/v1/orders/SKN-00000-00007")

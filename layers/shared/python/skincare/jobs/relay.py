@@ -15,7 +15,8 @@ from skincare.observability import logger
 
 TAKE_LIMIT = 500
 _ENOUGH_TIME = timedelta(seconds=10)
-_LOOKS_PER_SWEEP = 20
+_HIDDEN = timedelta(seconds=60)
+"""Longer than a sweep can take, so that no message is met twice in one."""
 
 
 @dataclass
@@ -53,7 +54,7 @@ def run_relay(
             break
     for name, pair in queues.items():
         if time_left() > _ENOUGH_TIME:
-            report.swept[name] = sweep(pair.dead_letters, database=database, budgets=budgets)
+            report.swept[name] = sweep(pair.dead_letters, database=database, budgets=budgets, time_left=time_left)
     logger.info(
         "relay.ran",
         sent=report.sent,
@@ -64,26 +65,28 @@ def run_relay(
     return report
 
 
-def sweep(dead_letters: Queue, *, database: Database, budgets: Mapping[str, timedelta]) -> int:
+def sweep(dead_letters: Queue, *, database: Database, budgets: Mapping[str, timedelta], time_left: TimeLeft) -> int:
     """Join what lies on a dead-letter queue with the ledger, delete what is waste, and return how many that were.
 
-    Looks without hiding (visibility 0), so that the alarm on visible messages does not flap. The
-    ledger is changed first: dying before the deletion only means that the next sweep finds the copy again.
+    What stays is hidden while the sweep goes on, so that it comes across everything, and shown again at
+    its end. The ledger is changed first: dying before the deletion only means that the next sweep finds
+    the copy again.
     """
-    seen: set[str] = set()
+    kept: list[ReceivedMessage] = []
     deleted = 0
-    for _ in range(_LOOKS_PER_SWEEP):
+    while time_left() > _ENOUGH_TIME:
         try:
-            messages = dead_letters.receive(limit=10, wait=timedelta(0), visibility=timedelta(0))
+            messages = dead_letters.receive(limit=10, wait=timedelta(0), visibility=_HIDDEN)
         except QueueUnavailable:
             break
-        fresh = [message for message in messages if message.message_id not in seen]
-        if not fresh:
+        if not messages:
             break
-        seen.update(message.message_id for message in fresh)
-        waste = _waste(fresh, database=database, budgets=budgets)
+        waste = _waste(messages, database=database, budgets=budgets)
+        kept += [message for message in messages if message not in waste]
         if waste:
             deleted += len(waste) - len(dead_letters.ack(waste))
+    if kept:
+        dead_letters.nack([(message, timedelta(0)) for message in kept])
     return deleted
 
 

@@ -1,0 +1,137 @@
+"""The relay sends what is due and clears the dead-letter queues, whatever is in its way."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+
+from skincare.jobs.envelope import Envelope
+from skincare.jobs.models import DueJob
+from skincare.jobs.ports import OutgoingMessage
+from skincare.jobs.relay import TAKE_LIMIT, RelayReport, run_relay, sweep
+from skincare.jobs.repository import dead_letter, lease, operations
+from skincare.jobs.retry import DeadLetter
+from tests import ledger
+from tests.worker_bench import Bench, plenty
+
+BUDGETS = {"sample": timedelta(hours=1)}
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture
+def bench(database_url: str) -> Iterator[Bench]:
+    bench = Bench(database_url)
+    yield bench
+    bench.close()
+
+
+def relay(bench: Bench) -> RelayReport:
+    return run_relay(
+        database=bench.database, queues=bench.queues, publisher=bench.publisher, budgets=BUDGETS, time_left=plenty
+    )
+
+
+def add_due(bench: Bench, count: int) -> list[DueJob]:
+    with bench.database.connection() as conn:
+        jobs = [ledger.enqueue(conn, ledger.Sample(name=f"job {number}")) for number in range(count)]
+        ledger.let_pass(conn, timedelta(minutes=1))
+    return jobs
+
+
+def bury(bench: Bench, job: DueJob) -> None:
+    with bench.database.connection() as conn:
+        token = ledger.new_token()
+        ledger.claim_one(conn, job.job_id, token=token)
+        lease.settle(conn, {job.job_id: DeadLetter("NoSuchOrder", "order 7 is gone")}, token=token)
+
+
+class TestPublishing:
+    def test_goes_on_until_nothing_is_due(self, bench: Bench) -> None:
+        jobs = add_due(bench, TAKE_LIMIT + 3)
+        assert relay(bench).sent == len(jobs)
+        assert len(bench.source.all()) == len(jobs)
+        assert relay(bench).sent == 0
+
+    def test_stops_while_the_queue_does_not_take_it_and_loses_nothing(self, bench: Bench) -> None:
+        (job,) = add_due(bench, 1)
+        bench.source.down = True
+        report = relay(bench)
+        assert (report.sent, report.unavailable) == (0, 1)
+        assert bench.state(job) == "pending"
+        bench.source.down = False
+        bench.let_pass(timedelta(seconds=61))
+        assert relay(bench).sent == 1
+
+    def test_one_refused_entry_of_a_call_is_buried_and_its_neighbours_go(self, bench: Bench) -> None:
+        jobs = add_due(bench, 3)
+        bench.source.fail_next("enqueue", entries={1}, code="InvalidMessageContents", sender_fault=True)
+        report = relay(bench)
+        assert (report.sent, report.refused) == (2, 1)
+        assert sorted(bench.state(job) for job in jobs) == ["dead_letter", "queued", "queued"]
+
+    def test_an_entry_that_was_not_taken_this_time_goes_the_next(self, bench: Bench) -> None:
+        jobs = add_due(bench, 3)
+        bench.source.fail_next("enqueue", entries={1}, code="InternalError", sender_fault=False)
+        assert relay(bench).unavailable == 1
+        bench.let_pass(timedelta(seconds=61))
+        relay(bench)
+        assert {bench.state(job) for job in jobs} == {"queued"}
+
+    def test_a_dead_letter_goes_to_its_own_queue_with_its_number(self, bench: Bench) -> None:
+        job = bench.add("bad")
+        bury(bench, job)
+        relay(bench)
+        (letter,) = bench.dead_letters.all()
+        assert letter.body == Envelope(job.job_id, "sample", {"name": "bad"}, 1).encode()
+
+
+class TestPublishNow:
+    def test_never_fails_its_caller(self, bench: Bench) -> None:
+        (job,) = add_due(bench, 1)
+        bench.source.down = True
+        bench.publisher.publish_now([job])
+        bench.database.close()
+        assert bench.state(job) == "pending"
+
+
+class TestSweep:
+    def test_comes_across_more_dead_letters_than_one_receive_holds(self, bench: Bench) -> None:
+        kept = [bench.add(f"job {number}") for number in range(25)]
+        for job in kept:
+            bury(bench, job)
+        relay(bench)
+        waste = add_due(bench, 15)
+        with bench.database.connection() as conn:
+            operations.cancel(conn, [job.job_id for job in waste])
+        for job in waste:
+            bench.dead_letters.enqueue([OutgoingMessage(Envelope(job.job_id, "sample", {}).encode())])
+        assert sweep(bench.dead_letters, database=bench.database, budgets=BUDGETS, time_left=plenty) == 15
+        assert len(bench.dead_letters.visible()) == 25
+
+    def test_leaves_what_it_cannot_read_to_a_person(self, bench: Bench) -> None:
+        bench.dead_letters.enqueue([OutgoingMessage("{oops")])
+        assert sweep(bench.dead_letters, database=bench.database, budgets=BUDGETS, time_left=plenty) == 0
+        assert [letter.body for letter in bench.dead_letters.visible()] == ["{oops"]
+
+    def test_a_message_that_sqs_gave_up_on_brings_its_job_back(self, bench: Bench) -> None:
+        job = bench.add("x")
+        (message,) = bench.receive()
+        bench.source.ack([message])
+        bench.dead_letters.enqueue([OutgoingMessage(message.body)])
+        assert relay(bench).swept["notifications"] + relay(bench).sent >= 1
+        assert bench.dead_letters.all() == []
+        bench.work()
+        assert bench.state(job) == "completed"
+
+    def test_after_a_redrive_the_old_letter_goes_and_the_job_runs(self, bench: Bench) -> None:
+        job = bench.add("x")
+        bench.source.purge()
+        bury(bench, job)
+        relay(bench)
+        with bench.database.connection() as conn:
+            dead_letter.redrive(conn, [job.job_id])
+        relay(bench)
+        bench.work()
+        assert bench.state(job) == "completed"
+        relay(bench)
+        assert bench.dead_letters.all() == []
