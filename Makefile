@@ -3,7 +3,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup run api worker demo test check bench format requirements clean
+.PHONY: help setup run api worker demo test check bench format openapi requirements clean
 
 PYTHON_BIN := .venv/bin/python
 PYTEST_ARGS ?=
@@ -58,6 +58,11 @@ format: ## Format the code and mend what can be mended
 	@exec scripts/setup dev
 	@exec .venv/bin/ruff check --fix
 	@exec .venv/bin/ruff format
+
+openapi: ## Write docs/openapi.json and the TypeScript types made of it
+	@exec scripts/setup dev
+	@$(PYTHON_BIN) -m api.openapi > docs/openapi.json.new && mv docs/openapi.json.new docs/openapi.json
+	@cd tests/typescript && npm ci --ignore-scripts --prefer-offline --no-audit --no-fund --loglevel error && exec npm run --silent types
 
 requirements: ## Refresh the hashed requirement files (UPGRADE=1 takes newer versions too)
 	@exec scripts/setup dev

@@ -12,6 +12,7 @@ from bench.figure import Figure
 from bench.machine import describe_machine
 from bench.report import encode, print_report, results
 from bench.surroundings import FULL, QUICK, Effort, NotMeasured, Surroundings, surroundings
+from local.stopping import until_stopped
 
 MEASUREMENTS: dict[str, Callable[[Surroundings, Effort], Iterator[Figure]]] = {
     "checkout": checkout.throughput,
@@ -33,10 +34,13 @@ def main(arguments: list[str] | None = None) -> int:
     wanted = options.only or list(MEASUREMENTS)
     # The table or the JSON goes to standard output, and what happens meanwhile to standard error.
     progress = Console(stderr=True)
-    machine = describe_machine()
+    machine: dict[str, str] = {}
     figures: list[Figure] = []
     notes: list[str] = []
-    with surroundings() as around:
+    finished = False
+    # A signal still lets every child and folder of ours be cleared away.
+    with until_stopped(), surroundings() as around:
+        machine = describe_machine(around.scratch) | {"effort": "quick" if options.quick else "full"}
         for name in wanted:
             with progress.status(f"measuring {name}"):
                 try:
@@ -44,6 +48,9 @@ def main(arguments: list[str] | None = None) -> int:
                 except NotMeasured as reason:
                     notes.append(f"{name}: {reason}")
             progress.print(f"measured {name}")
+        finished = True
+    if not finished:
+        return 130
     document = encode(results(figures, machine, notes))
     if options.json:
         sys.stdout.write(document)

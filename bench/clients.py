@@ -1,6 +1,7 @@
 """Clients that check out at the same time, each a process with one connection, as Lambda functions are."""
 
 import multiprocessing
+import signal
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -82,6 +83,7 @@ class Clients:
 
 
 def _client(number: int, parent: Pipe) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C at the terminal is our parent's to act upon
     sessions: dict[str, Session] = {}
     while True:
         try:

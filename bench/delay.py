@@ -1,13 +1,13 @@
-"""A way to a loopback port that takes time: round trips of a chosen length, in a process of its own."""
+"""A way to a loopback port that takes time: round trips of a chosen length."""
 
 import contextlib
-import multiprocessing
 import socket
 import threading
 import time
 from collections.abc import Iterator
-from multiprocessing.connection import Connection as Pipe
 from urllib.parse import urlsplit
+
+from bench.service import service
 
 
 @contextlib.contextmanager
@@ -18,31 +18,16 @@ def delayed(url: str, *, milliseconds: float) -> Iterator[str]:
     The proxy also costs time of its own, so a difference of two delays tells more than one of them.
     """
     parts = urlsplit(url)
-    assert parts.port is not None
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(
-        target=_serve, args=((str(parts.hostname), parts.port), milliseconds / 1000, theirs), daemon=True
-    )
-    process.start()
-    try:
-        port = ours.recv()
-        yield parts._replace(netloc=f"{parts.netloc.rpartition('@')[0]}@127.0.0.1:{port}").geturl()
-    finally:
-        process.kill()
-        process.join()
+    login = parts.netloc.rpartition("@")[0]
+    with service(_talk, str(parts.hostname), parts.port, milliseconds / 1000) as port:
+        yield parts._replace(netloc=f"{login}@127.0.0.1:{port}").geturl()
 
 
-def _serve(server: tuple[str, int], delay_s: float, parent: Pipe) -> None:
-    listener = socket.create_server(("127.0.0.1", 0), backlog=128)
-    parent.send(listener.getsockname()[1])
-    while True:
-        client, _ = listener.accept()
-        upstream = socket.create_connection(server)
-        for end in (client, upstream):
-            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        for source, target, pause_s in ((client, upstream, delay_s), (upstream, client, 0.0)):
-            threading.Thread(target=_forward, args=(source, target, pause_s), daemon=True).start()
+def _talk(client: socket.socket, host: str, port: int, delay_s: float) -> None:
+    server = socket.create_connection((host, port))
+    server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    threading.Thread(target=_forward, args=(server, client, 0.0), daemon=True).start()
+    _forward(client, server, delay_s)
 
 
 def _forward(source: socket.socket, target: socket.socket, pause_s: float) -> None:

@@ -6,40 +6,22 @@ SendEmail, too. The test double of the tests would be most of the time that is m
 
 import contextlib
 import json
-import multiprocessing
 import socket
-import threading
-import time
 from collections.abc import Iterator
 from hashlib import md5
-from multiprocessing.connection import Connection as Pipe
 from typing import Any
+
+from bench.service import service
 
 
 @contextlib.contextmanager
-def stub_sqs(*, milliseconds: float = 0.0) -> Iterator[str]:
-    """Yield the address of a service that answers each call after that time."""
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(milliseconds / 1000, theirs), daemon=True)
-    process.start()
-    try:
-        yield f"http://127.0.0.1:{ours.recv()}"
-    finally:
-        process.kill()
-        process.join()
+def stub_sqs() -> Iterator[str]:
+    """Yield the address of the service."""
+    with service(_talk) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
-def _serve(delay_s: float, parent: Pipe) -> None:
-    listener = socket.create_server(("127.0.0.1", 0), backlog=128)
-    parent.send(listener.getsockname()[1])
-    while True:
-        connection, _ = listener.accept()
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        threading.Thread(target=_talk, args=(connection, delay_s), daemon=True).start()
-
-
-def _talk(connection: socket.socket, delay_s: float) -> None:
+def _talk(connection: socket.socket) -> None:
     with connection, contextlib.suppress(OSError):
         buffer = b""
         while data := connection.recv(1 << 20):
@@ -48,8 +30,6 @@ def _talk(connection: socket.socket, delay_s: float) -> None:
                 body, expects, buffer = request
                 if expects:
                     connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
-                if delay_s:
-                    time.sleep(delay_s)
                 answer = json.dumps(answer_to(json.loads(body))).encode()
                 connection.sendall(
                     b"HTTP/1.1 200 OK\r\ncontent-type: application/x-amz-json-1.0\r\ncontent-length: %d\r\n\r\n%s"

@@ -14,6 +14,7 @@ from werkzeug import Request, Response
 from werkzeug.exceptions import ClientDisconnected, MethodNotAllowed, NotFound, RequestEntityTooLarge
 from werkzeug.routing import Map, Rule
 from werkzeug.serving import WSGIRequestHandler, make_server
+from werkzeug.utils import redirect
 
 from api.http_settings import HTTP, HttpSettings
 from local import cors
@@ -21,6 +22,7 @@ from local.function import Function, InvocationFailed
 from local.http_event import GatewayRequest, MalformedAnswer, response_from
 from local.logbook import LogBook
 from local.mailbox import MAILS
+from local.page import STATE
 from local.problems import Refused, failed, too_large, unavailable
 from local.runtime_api import MAXIMUM_PAYLOAD
 from local.settings import LOOPBACK
@@ -50,13 +52,18 @@ class Gateway:
         missing: Callable[[], list[str]],
         mails: Callable[[], list[dict[str, Any]]],
         log: LogBook,
+        page: Callable[[Request], Response | None] = lambda _: None,
         http: HttpSettings = HTTP,
     ) -> None:
-        """`missing` names the parts of the system that are not ready; `mails` are those sent, newest first."""
+        """`missing` names the parts of the system that are not ready; `mails` are those sent, newest first.
+
+        `page` answers what is below `/_local/` beside the mails, None where there is nothing.
+        """
         self._function = function
         self._tokens = tokens
         self._missing = missing
         self._mails = mails
+        self._page = page
         self._log = log
         self._http = http
         self.open = threading.Event()
@@ -102,6 +109,8 @@ class Gateway:
             return self._health()
         if request.path.startswith(_LOCAL):
             return self._local(request)
+        if f"{request.path}/" == _LOCAL:
+            return redirect(_LOCAL, 308)
         if (answer := cors.preflight(request, self._http.cors)) is not None:
             return answer
         if not self.open.is_set():
@@ -156,9 +165,13 @@ class Gateway:
             raise Refused(403, "forbidden", "Forbidden", "Only for this machine.")
         if request.path == MAILS and request.method == "GET":
             try:
-                return _json(self._mails())
+                return _json(self._mails()[: request.args.get("limit", type=int)])
             except OSError as error:
                 raise unavailable("The local AWS does not answer.") from error
+        if request.path == STATE and not self.open.is_set():
+            raise unavailable("The local system is starting.")
+        if (answer := self._page(request)) is not None:
+            return answer
         raise Refused(404, "route_unknown", "No such route", "There is nothing at this path.")
 
 

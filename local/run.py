@@ -42,6 +42,7 @@ def _welcome(state: StateFolder, url: str, *, seconds: float, with_workers: bool
     return f"""
 The shop is up after {seconds:.1f} s.
 
+Page       {url}/_local/
 API        {url}
 {workers}
 State      {shown(state.folder)} (logs in {shown(state.logs)})

@@ -17,6 +17,7 @@ from local.function_pool import FunctionPool
 from local.functions import Surroundings, migrator
 from local.gateway import Gateway
 from local.logbook import LogBook
+from local.page import Site, SystemState
 from local.postgres import PostgresFailed, PostgresServer
 from local.processes import Children, stop_leftovers
 from local.repository import add_products, publish_again, set_app_password
@@ -111,9 +112,17 @@ class System:
         relay = make_pool(surroundings.relay(), concurrency=1)
         workers = Workers(surroundings, aws=aws, children=children, log=log, presence=state.workers)
         checks = health.Checks(api, aws=aws, aws_endpoint_url=surroundings.aws_endpoint_url, presence=state.workers)
-        gateway = Gateway(
-            api, tokens=TokenIssuer(secrets.signing_key), missing=checks.missing, mails=checks.mails, log=log
+        shown_state = SystemState(
+            surroundings.database_url,
+            aws=aws,
+            aws_endpoint_url=surroundings.aws_endpoint_url,
+            presence=state.workers,
+            mailbox=state.mailbox,
         )
+        undo.callback(shown_state.close)
+        tokens = TokenIssuer(secrets.signing_key)
+        site = Site(tokens=tokens, state=shown_state.read)
+        gateway = Gateway(api, tokens=tokens, missing=checks.missing, mails=checks.mails, page=site.answer, log=log)
         gateway.serve(listener)
         undo.callback(gateway.stop)
         undo.callback(api.stop)

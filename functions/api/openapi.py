@@ -17,6 +17,7 @@ from api.app import ROUTES
 from api.headers import IDEMPOTENCY_KEY_PATTERN
 from api.problems import ProblemType
 from api.route import Route
+from api.text import ONE_LINE_PATTERN
 
 _REFERENCE = "#/components/schemas/{model}"
 
@@ -62,11 +63,8 @@ _IDEMPOTENCY_KEY = {
     "schema": {"type": "string", "pattern": IDEMPOTENCY_KEY_PATTERN},
 }
 _PATH_PARAMETERS = {
-    "sku": {"description": "A product's stock keeping unit.", "schema": {"type": "string"}},
-    "order_number": {
-        "description": "As answered when the order was placed: SKN-XXXXX-XXXXX.",
-        "schema": {"type": "string"},
-    },
+    "sku": "A product's stock keeping unit.",
+    "order_number": "As answered when the order was placed: SKN-XXXXX-XXXXX.",
 }
 
 
@@ -129,7 +127,13 @@ def _operation(route: Route[Any, Any]) -> dict[str, Any]:
 
 def _parameters(route: Route[Any, Any]) -> list[dict[str, Any]]:
     parameters: list[dict[str, Any]] = [
-        {"name": name, "in": "path", "required": True} | _PATH_PARAMETERS[name]
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "description": _PATH_PARAMETERS[name],
+            "schema": {"type": "string", "pattern": ONE_LINE_PATTERN},
+        }
         for name in re.findall(r"{(\w+)}", route.path)
     ]
     if route.query is not None:

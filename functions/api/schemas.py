@@ -50,7 +50,7 @@ class PageQuery(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     limit: Annotated[
-        int, BeforeValidator(_digits), Field(ge=1, le=100, description="The most entries that the page may have.")
+        int, Field(ge=1, le=100, description="The most entries that the page may have."), BeforeValidator(_digits)
     ] = 50
     cursor: Annotated[str | None, Field(description="The `next_cursor` of the page before.")] = None
 

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from psycopg import Connection
+from psycopg.conninfo import make_conninfo
 from psycopg.rows import class_row, dict_row
 
 from skincare.jobs.models import JobRow
@@ -42,6 +43,11 @@ class OrderRow:
     items: list[dict[str, Any]]
     jobs: list[dict[str, Any]]
     notifications: list[dict[str, Any]]
+
+
+def read_only(conninfo: str) -> str:
+    """Return a connection string whose sessions cannot write."""
+    return make_conninfo(conninfo, options="-c default_transaction_read_only=on")
 
 
 def read_backlogs(conn: Connection) -> list[Backlog]:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from local.page.history import history_of
-from local.page.repository import Backlog, OrderRow, count_jobs, newest_jobs, newest_orders, read_backlogs
+from local.page.repository import Backlog, OrderRow, count_jobs, newest_jobs, newest_orders, read_backlogs, read_only
 from local.queues import queue_url
 from local.workers import queues_without_worker
 from skincare.adapters.aws import AwsSession, Timeouts
-from skincare.database.connection import Database, DatabaseUnavailable
+from skincare.database.connection import Database, DatabaseUnavailable, StaticCredentials
 from skincare.jobs.queues import QueueName
 
 if TYPE_CHECKING:
@@ -40,9 +40,9 @@ class SystemState:
     """Looks at the database, the queues and the signs of life of the workers; changes nothing."""
 
     def __init__(
-        self, database: Database, *, aws: AwsSession, aws_endpoint_url: str, presence: Path, mailbox: Path
+        self, database_url: str, *, aws: AwsSession, aws_endpoint_url: str, presence: Path, mailbox: Path
     ) -> None:
-        self._database = database
+        self._database = Database(StaticCredentials(read_only(database_url)))
         self._aws = aws
         self._aws_endpoint_url = aws_endpoint_url
         self._presence = presence
@@ -62,6 +62,10 @@ class SystemState:
                 self._seen = self._look()
                 self._seen_at = time.monotonic()
             return self._seen
+
+    def close(self) -> None:
+        """Give the connection back."""
+        self._database.close()
 
     def _look(self) -> dict[str, Any]:
         ledger, depths = self._ledger(), self._depths()

@@ -31,6 +31,9 @@ class Shopper:
 
     def __init__(self, conn: Connection, app: App) -> None:
         self.conn = conn
+        cancelled = make_order(conn, user_id="ani")  # whose activity is none of the order's
+        assert cancelled.job is not None
+        operations.cancel(conn, [cancelled.job.job_id])
         placement = make_order(conn, user_id="ani")
         assert placement.job is not None
         self.job = placement.job

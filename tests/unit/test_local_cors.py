@@ -44,7 +44,9 @@ class Browser:
     def __init__(self, folder: Path, http: HttpSettings = SETTINGS) -> None:
         self.function = FakeFunction()
         self.log = LogBook(folder, None)
-        self.gateway = Gateway(self.function, tokens=TOKENS, missing=list, mails=list, log=self.log, http=http)
+        self.gateway = Gateway(
+            self.function, tokens=TOKENS, missing=list, mails=list, page=lambda _: None, log=self.log, http=http
+        )
         self.gateway.open.set()
 
     def call(

@@ -1,0 +1,131 @@
+// Behind the shop: queues, dead letters and jobs, to look at only.
+
+import { badge, byId, clock, duration, element, plural, say, showItems, words } from "./dom.js";
+
+const STATES = ["pending", "queued", "processing", "retry_waiting", "completed", "dead_letter", "investigated", "cancelled"];
+const TONES = {
+  pending: "is-wait",
+  queued: "is-wait",
+  processing: "is-wait",
+  retry_waiting: "is-bad",
+  completed: "is-good",
+  dead_letter: "is-bad",
+  investigated: "is-bad",
+};
+const SHOWN = 12;
+
+let jobs = null;
+let counts = {};
+let chosenState = null;
+
+const job = (row) => words(row.type);
+const why = (row) => (row.error_class ? `${row.error_class}: ${row.error_message ?? ""}` : null);
+
+export function showQueues(queues) {
+  say(byId("queues-empty"), "");
+  showItems(byId("queue-list"), queues.map(rounded), (queue) => queue.name, buildQueue);
+}
+
+// Whole seconds: a tile is built anew only when its text changes.
+const rounded = (queue) => ({ ...queue, oldest_s: queue.oldest_s === null ? null : Math.floor(queue.oldest_s), oldest_dead_s: null });
+
+function buildQueue(queue) {
+  const fact = (name, value, tone = "") =>
+    element("div", { className: tone }, element("dt", {}, name), element("dd", {}, value === null ? "–" : String(value)));
+  return element(
+    "li",
+    {},
+    element(
+      "div",
+      { className: "head" },
+      element("h3", {}, words(queue.name)),
+      queue.has_worker ? badge("worker is up", "is-good") : badge("no worker", "is-wait"),
+    ),
+    element(
+      "dl",
+      { className: "facts" },
+      fact("waiting", queue.waiting === null ? null : queue.waiting + queue.delayed),
+      fact("in work", queue.in_work),
+      fact("oldest", queue.oldest_s === null ? null : duration(queue.oldest_s)),
+      fact("dead", queue.dead_letters, queue.dead_letters ? "is-bad" : ""),
+    ),
+  );
+}
+
+export function showDeadLetters(rows) {
+  say(byId("dead-empty"), rows.length ? "" : "None. Every job is done or will be tried again.");
+  showItems(byId("dead-list"), rows.slice(0, SHOWN), (row) => row.id, (row) =>
+    element(
+      "li",
+      {},
+      element("div", { className: "head" }, element("h3", {}, job(row)), badge(words(row.state), TONES[row.state])),
+      element("p", { className: "quiet" }, about(row)),
+      element("p", { className: "why" }, why(row) ?? ""),
+    ),
+  );
+}
+
+export function showJobs(found = jobs, foundCounts = counts) {
+  if (found === null) return;
+  jobs = found;
+  counts = foundCounts;
+  if (chosenState && !counts[chosenState]) chosenState = null;
+  const total = Object.values(counts).reduce((sum, count) => sum + count, 0);
+  const states = [{ state: null, count: total }, ...STATES.map((state) => ({ state, count: counts[state] ?? 0 }))];
+  showItems(
+    byId("job-states"),
+    states.filter(({ state, count }) => state === null || count).map((each) => ({ ...each, on: each.state === chosenState })),
+    ({ state }) => state ?? "all",
+    buildStateChoice,
+  );
+  const ofState = chosenState ? jobs.filter((row) => row.state === chosenState) : jobs;
+  const rows = ofState.slice(0, SHOWN);
+  const there = chosenState ? counts[chosenState] : total;
+  say(byId("jobs-empty"), rows.length ? "" : "No jobs yet. An order brings the first one.");
+  byId("jobs-bound").hidden = rows.length >= there;
+  say(byId("jobs-bound"), `The newest ${rows.length} of ${there}; skincare jobs list shows all.`);
+  showItems(byId("job-list"), rows, (row) => row.id, buildJob);
+}
+
+function buildStateChoice({ state, count, on }) {
+  const made = element(
+    "button",
+    {
+      type: "button",
+      onclick: () => {
+        chosenState = state;
+        showJobs();
+      },
+    },
+    `${state ? words(state) : "all"} ${count}`,
+  );
+  made.dataset.focus = "state";
+  made.setAttribute("aria-pressed", on);
+  return made;
+}
+
+function buildJob(row) {
+  return element(
+    "li",
+    { className: "job" },
+    element("div", {}, element("h3", {}, job(row)), element("span", { className: "quiet number" }, row.order_number ?? "no order")),
+    element("span", { className: "state" }, badge(words(row.state), TONES[row.state])),
+    element("span", { className: "quiet tries" }, tries(row)),
+    why(row) ? element("span", { className: "why" }, why(row)) : null,
+  );
+}
+
+function tries(row) {
+  const parts = [clock(row.created_at), plural(row.attempts, "attempt")];
+  if (row.crashes) parts.push(plural(row.crashes, "crash", "crashes"));
+  if (row.state === "retry_waiting" && row.retry_at) parts.push(`next try ${clock(row.retry_at)}`);
+  else if (row.state === "completed") parts.push(`done after ${duration((new Date(row.finished_at) - new Date(row.created_at)) / 1000)}`);
+  return parts.join(" · ");
+}
+
+function about(row) {
+  const parts = [row.order_number ?? "no order", plural(row.attempts, "attempt")];
+  if (row.crashes) parts.push(plural(row.crashes, "crash", "crashes"));
+  parts.push(`since ${clock(row.created_at)}`);
+  return parts.join(" · ");
+}

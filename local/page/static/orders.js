@@ -1,0 +1,153 @@
+// Orders and what happened to each.
+
+import { Problem } from "./api.js";
+import { badge, button, byId, clock, duration, element, rupiah, say, showItems, showResult, words } from "./dom.js";
+import { showMailAbout } from "./mails.js";
+import { explain } from "./problem.js";
+import { currentCustomer } from "./shop.js";
+
+const AT_FIRST = 3;
+const MORE = 8;
+
+const TONES = { pending: "is-wait", paid: "is-good", cancelled: "", expired: "is-bad" };
+const MAIL_JOB = "send_confirmation_email";
+const STEPS = {
+  order_placed: ["Order placed", "is-good"],
+  order_cancelled: ["Order cancelled", ""],
+  job_queued: ["queued", ""],
+  attempt_failed: ["failed, will be tried again", "is-bad"],
+  attempt_crashed: ["lost with its worker, will be tried again", "is-bad"],
+  retry_planned: ["next try", "is-wait"],
+  job_completed: ["done", "is-good"],
+  job_dead: ["given up: a dead letter", "is-bad"],
+  job_cancelled: ["called off", ""],
+  mail_sent: ["Mail sent", "is-good"],
+  mail_undeliverable: ["Mail cannot be delivered", "is-bad"],
+};
+const ENDS = new Set(["mail_sent", "mail_undeliverable", "job_completed", "job_dead", "job_cancelled", "retry_planned"]);
+
+let orders = null;
+let onlyMine = false;
+let visible = AT_FIRST;
+
+export function openOrders() {
+  byId("orders-all").addEventListener("click", () => choose(false));
+  byId("orders-mine").addEventListener("click", () => choose(true));
+  byId("orders-more").addEventListener("click", () => {
+    visible += MORE;
+    showOrders();
+  });
+}
+
+function choose(mine) {
+  onlyMine = mine;
+  visible = AT_FIRST;
+  byId("orders-all").setAttribute("aria-pressed", !mine);
+  byId("orders-mine").setAttribute("aria-pressed", mine);
+  showOrders();
+}
+
+/** Show the orders of this look at the system, or the last ones again. */
+export function showOrders(found = orders) {
+  if (found === null) return;
+  orders = found;
+  const customer = currentCustomer();
+  const marked = orders.map((order) => ({ ...order, mine: customer?.isNamed(order.email) ?? false }));
+  const chosen = onlyMine ? marked.filter((order) => order.mine) : marked;
+  const none = onlyMine ? "This customer has not ordered anything lately." : "No orders yet. Place the first one.";
+  say(byId("orders-empty"), chosen.length ? "" : none);
+  byId("orders-more").hidden = chosen.length <= visible;
+  showItems(byId("order-list"), chosen.slice(0, visible), (order) => order.order_number, buildOrder);
+}
+
+function buildOrder(order) {
+  const items = order.items.map((item) => `${item.quantity}\u00a0×\u00a0${item.name}`).join(", ");
+  const actions = element("div", { className: "actions" });
+  if (order.timeline.some((step) => step.event === "mail_sent")) {
+    actions.append(
+      button("Read the mail", "secondary", {
+        label: `Read the mail about order ${order.order_number}`,
+        focus: "mail",
+        onclick: () => showMailAbout(order.order_number),
+      }),
+    );
+  }
+  if (order.mine && order.status === "pending") {
+    actions.append(
+      button("Cancel order", "secondary", {
+        label: `Cancel order ${order.order_number}`,
+        focus: "cancel",
+        onclick: (event) => cancel(order, event.currentTarget),
+      }),
+    );
+  }
+  return element(
+    "li",
+    { className: "order" },
+    element(
+      "div",
+      { className: "head" },
+      element("h3", {}, order.order_number),
+      badge(words(order.status), TONES[order.status]),
+    ),
+    element("p", { className: "quiet" }, `${rupiah(order.total_rupiah)} · ${order.email} · ${items}`),
+    buildTimeline(order),
+    actions.childElementCount ? actions : null,
+  );
+}
+
+function buildTimeline(order) {
+  const list = element("ol", { className: "timeline" });
+  list.setAttribute("aria-label", `What happened to order ${order.order_number}`);
+  const told = order.timeline.some((step) => step.event.startsWith("mail_"));
+  const [first] = order.timeline;
+  for (const step of order.timeline) {
+    // That the mail is sent says all there is to say about its job.
+    if (told && step.event === "job_completed" && step.about === MAIL_JOB) continue;
+    list.append(buildStep(step, first));
+  }
+  if (!order.timeline.some((step) => ENDS.has(step.event))) {
+    list.append(element("li", { className: "is-wait" }, element("span", {}, "Mail is on its way…")));
+  }
+  return list;
+}
+
+function buildStep(step, first) {
+  const [text, tone] = STEPS[step.event] ?? [words(step.event), ""];
+  const ofJob = step.event.startsWith("job_") || step.event.startsWith("attempt_") || step.event === "retry_planned";
+  const subject = step.about === MAIL_JOB ? "Mail" : words(step.about ?? "");
+  const noMail = step.event === "job_completed" && step.about === MAIL_JOB;
+  const seconds = (new Date(step.at) - new Date(first.at)) / 1000;
+  const time = element("time", { dateTime: step.at, title: new Date(step.at).toLocaleString("en-GB") });
+  time.append(step === first ? clock(step.at) : `+${duration(seconds)}`);
+  return element(
+    "li",
+    { className: noMail ? "" : tone },
+    element("span", {}, noMail ? "No mail was wanted any more" : ofJob ? `${subject} ${text}` : text),
+    time,
+    step.detail ? element("span", { className: "why" }, step.detail) : null,
+  );
+}
+
+async function cancel(order, pressed) {
+  const customer = currentCustomer();
+  pressed.disabled = true;
+  const box = byId("order-result");
+  try {
+    await customer.call("POST", `/v1/orders/${order.order_number}/cancel`);
+    showResult(box, {
+      good: true,
+      title: `Order ${order.order_number} is cancelled`,
+      lines: ["Its units are back in stock."],
+    });
+  } catch (error) {
+    pressed.disabled = false;
+    const body = error instanceof Problem ? error.body : null;
+    showResult(box, {
+      good: false,
+      title: body ? body.title : "No answer",
+      lines: body ? explain(body) : ["The system does not answer. Cancelling again does no harm."],
+      raw: body,
+    });
+  }
+}

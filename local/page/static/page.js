@@ -1,0 +1,73 @@
+// Looks at the system each second and lets each part of the page show its share.
+
+import { Problem, readState } from "./api.js";
+import { byId, say } from "./dom.js";
+import { showDeadLetters, showJobs, showQueues } from "./engine.js";
+import { openMails, refreshMails } from "./mails.js";
+import { openOrders, showOrders } from "./orders.js";
+import { openShop, refreshProducts, refreshShop } from "./shop.js";
+
+const EACH_MS = 1000;
+const UNSEEN_MS = 5000;
+
+let isUp = false;
+let sold = null; // changes with each order and cancellation, and so does the stock
+let timer;
+
+async function look() {
+  clearTimeout(timer);
+  try {
+    await show(await readState());
+  } catch (error) {
+    showStopped(error instanceof Problem && error.body.status === 503);
+  }
+  clearTimeout(timer);
+  timer = setTimeout(look, document.hidden ? UNSEEN_MS : EACH_MS);
+}
+
+async function show(state) {
+  const isBack = !isUp;
+  isUp = true;
+  byId("stopped").hidden = true;
+  byId("parts").inert = false;
+  const missing = state.missing.join(", ");
+  showHealth(missing ? "partly" : "up", missing ? `Running without ${missing}` : "Running");
+
+  showQueues(state.queues);
+  if (state.orders) {
+    showOrders(state.orders);
+    showJobs(state.jobs, state.job_counts);
+    showDeadLetters(state.dead_letters);
+    const now = state.orders.map((order) => order.order_number + order.status).join();
+    if (!isBack && now !== sold) refreshProducts();
+    sold = now;
+  }
+  refreshMails(state.mails_version);
+  if (isBack) await refreshShop();
+}
+
+function showStopped(isStarting) {
+  isUp = false;
+  byId("parts").inert = true;
+  byId("stopped").hidden = false;
+  if (isStarting) {
+    showHealth("partly", "Starting…");
+    say(byId("stopped-title"), "The system is starting");
+    say(byId("stopped-text"), "This takes a few seconds.");
+  } else {
+    showHealth("stopped", "Stopped");
+    say(byId("stopped-title"), "The system has stopped");
+    say(byId("stopped-text"), "Start it with `make run`. This page goes on by itself, your cart is kept.");
+  }
+}
+
+function showHealth(state, text) {
+  byId("health").dataset.state = state;
+  say(byId("health"), text);
+}
+
+openShop(() => showOrders());
+openOrders();
+openMails();
+document.addEventListener("visibilitychange", () => document.hidden || look());
+look();
