@@ -1,7 +1,6 @@
 """Clients that check out at the same time, each a process with one connection, as Lambda functions are."""
 
 import multiprocessing
-import signal
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from multiprocessing.connection import Connection as Pipe
 from typing import Any, Self
 
 from bench.checkouts import CHECKOUTS
+from bench.service import deaf_to_interrupts
 from bench.shop import user
 from skincare.database.session import Session
 from skincare.orders.errors import CheckoutRefused
@@ -51,7 +51,8 @@ class Clients:
         for client in range(self._number):
             ours, theirs = context.Pipe()
             process = context.Process(target=_client, args=(client, theirs), daemon=True)
-            process.start()
+            with deaf_to_interrupts():
+                process.start()
             self._pipes.append(ours)
             self._processes.append(process)
         return self
@@ -83,7 +84,6 @@ class Clients:
 
 
 def _client(number: int, parent: Pipe) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C at the terminal is our parent's to act upon
     sessions: dict[str, Session] = {}
     while True:
         try:

@@ -11,6 +11,16 @@ from typing import Any
 
 
 @contextlib.contextmanager
+def deaf_to_interrupts() -> Iterator[None]:
+    """Let processes that are started here ignore a Ctrl-C at the terminal: it is ours to act upon."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
 def service(talk: Callable[..., None], *arguments: Any) -> Iterator[int]:
     """Yield the port on which `talk(connection, *arguments)` serves each connection in a thread.
 
@@ -19,7 +29,8 @@ def service(talk: Callable[..., None], *arguments: Any) -> Iterator[int]:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(theirs, talk, arguments), daemon=True)
-    process.start()
+    with deaf_to_interrupts():
+        process.start()
     try:
         yield ours.recv()
     finally:
@@ -28,7 +39,6 @@ def service(talk: Callable[..., None], *arguments: Any) -> Iterator[int]:
 
 
 def _serve(parent: Pipe, talk: Callable[..., None], arguments: tuple[Any, ...]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C at the terminal is our parent's to act upon
     listener = socket.create_server(("127.0.0.1", 0), backlog=128)
     threading.Thread(target=_accept, args=(listener, talk, arguments), daemon=True).start()
     parent.send(listener.getsockname()[1])

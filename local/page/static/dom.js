@@ -105,7 +105,7 @@ export const clock = (text) => new Date(text).toLocaleTimeString("en-GB");
 /** Write a time of seconds as people say it: 84 ms, 2.1 s, 5 min, 3 h. */
 export function duration(seconds) {
   if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
-  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  if (seconds < 10) return `${Number(seconds.toFixed(1))} s`;
   if (seconds < 120) return `${Math.round(seconds)} s`;
   if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
   if (seconds < 172800) return `${Math.round(seconds / 3600)} h`;

@@ -2,7 +2,16 @@
 
 import { badge, byId, clock, duration, element, plural, say, showItems, words } from "./dom.js";
 
-const STATES = ["pending", "queued", "processing", "retry_waiting", "completed", "dead_letter", "investigated", "cancelled"];
+const STATES = [
+  "pending",
+  "queued",
+  "processing",
+  "retry_waiting",
+  "completed",
+  "dead_letter",
+  "investigated",
+  "cancelled",
+];
 const TONES = {
   pending: "is-wait",
   queued: "is-wait",
@@ -19,6 +28,7 @@ let counts = {};
 let chosenState = null;
 
 const job = (row) => words(row.type);
+const secondsBetween = (earlier, later) => (new Date(later) - new Date(earlier)) / 1000;
 const why = (row) => (row.error_class ? `${row.error_class}: ${row.error_message ?? ""}` : null);
 
 export function showQueues(queues) {
@@ -27,11 +37,21 @@ export function showQueues(queues) {
 }
 
 // Whole seconds: a tile is built anew only when its text changes.
-const rounded = (queue) => ({ ...queue, oldest_s: queue.oldest_s === null ? null : Math.floor(queue.oldest_s), oldest_dead_s: null });
+const whole = (seconds) => (seconds === null ? null : Math.floor(seconds));
+const rounded = (queue) => ({
+  ...queue,
+  oldest_s: whole(queue.oldest_s),
+  oldest_dead_s: whole(queue.oldest_dead_s),
+});
 
 function buildQueue(queue) {
   const fact = (name, value, tone = "") =>
-    element("div", { className: tone }, element("dt", {}, name), element("dd", {}, value === null ? "–" : String(value)));
+    element(
+      "div",
+      { className: tone },
+      element("dt", {}, name),
+      element("dd", {}, value === null ? "–" : String(value)),
+    );
   return element(
     "li",
     {},
@@ -49,6 +69,9 @@ function buildQueue(queue) {
       fact("oldest", queue.oldest_s === null ? null : duration(queue.oldest_s)),
       fact("dead", queue.dead_letters, queue.dead_letters ? "is-bad" : ""),
     ),
+    queue.oldest_dead_s === null
+      ? null
+      : element("p", { className: "quiet" }, `The oldest dead letter is ${duration(queue.oldest_dead_s)} old.`),
   );
 }
 
@@ -71,10 +94,10 @@ export function showJobs(found = jobs, foundCounts = counts) {
   counts = foundCounts;
   if (chosenState && !counts[chosenState]) chosenState = null;
   const total = Object.values(counts).reduce((sum, count) => sum + count, 0);
-  const states = [{ state: null, count: total }, ...STATES.map((state) => ({ state, count: counts[state] ?? 0 }))];
+  const present = STATES.filter((state) => counts[state]).map((state) => ({ state, count: counts[state] }));
   showItems(
     byId("job-states"),
-    states.filter(({ state, count }) => state === null || count).map((each) => ({ ...each, on: each.state === chosenState })),
+    [{ state: null, count: total }, ...present].map((each) => ({ ...each, on: each.state === chosenState })),
     ({ state }) => state ?? "all",
     buildStateChoice,
   );
@@ -108,7 +131,12 @@ function buildJob(row) {
   return element(
     "li",
     { className: "job" },
-    element("div", {}, element("h3", {}, job(row)), element("span", { className: "quiet number" }, row.order_number ?? "no order")),
+    element(
+      "div",
+      {},
+      element("h3", {}, job(row)),
+      element("span", { className: "quiet number" }, row.order_number ?? "no order"),
+    ),
     element("span", { className: "state" }, badge(words(row.state), TONES[row.state])),
     element("span", { className: "quiet tries" }, tries(row)),
     why(row) ? element("span", { className: "why" }, why(row)) : null,
@@ -119,7 +147,7 @@ function tries(row) {
   const parts = [clock(row.created_at), plural(row.attempts, "attempt")];
   if (row.crashes) parts.push(plural(row.crashes, "crash", "crashes"));
   if (row.state === "retry_waiting" && row.retry_at) parts.push(`next try ${clock(row.retry_at)}`);
-  else if (row.state === "completed") parts.push(`done after ${duration((new Date(row.finished_at) - new Date(row.created_at)) / 1000)}`);
+  if (row.state === "completed") parts.push(`done after ${duration(secondsBetween(row.created_at, row.finished_at))}`);
   return parts.join(" · ");
 }
 

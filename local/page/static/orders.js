@@ -17,14 +17,21 @@ const STEPS = {
   job_queued: ["queued", ""],
   attempt_failed: ["failed, will be tried again", "is-bad"],
   attempt_crashed: ["lost with its worker, will be tried again", "is-bad"],
-  retry_planned: ["next try", "is-wait"],
+  retry_planned: ["to be tried again", "is-wait"],
   job_completed: ["done", "is-good"],
   job_dead: ["given up: a dead letter", "is-bad"],
   job_cancelled: ["called off", ""],
   mail_sent: ["Mail sent", "is-good"],
   mail_undeliverable: ["Mail cannot be delivered", "is-bad"],
 };
-const ENDS = new Set(["mail_sent", "mail_undeliverable", "job_completed", "job_dead", "job_cancelled", "retry_planned"]);
+const ENDS = new Set([
+  "mail_sent",
+  "mail_undeliverable",
+  "job_completed",
+  "job_dead",
+  "job_cancelled",
+  "retry_planned",
+]);
 
 let orders = null;
 let onlyMine = false;
@@ -96,6 +103,8 @@ function buildOrder(order) {
   );
 }
 
+const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
 function buildTimeline(order) {
   const list = element("ol", { className: "timeline" });
   list.setAttribute("aria-label", `What happened to order ${order.order_number}`);
@@ -115,7 +124,7 @@ function buildTimeline(order) {
 function buildStep(step, first) {
   const [text, tone] = STEPS[step.event] ?? [words(step.event), ""];
   const ofJob = step.event.startsWith("job_") || step.event.startsWith("attempt_") || step.event === "retry_planned";
-  const subject = step.about === MAIL_JOB ? "Mail" : words(step.about ?? "");
+  const subject = step.about === MAIL_JOB ? "Mail" : sentence(words(step.about ?? ""));
   const noMail = step.event === "job_completed" && step.about === MAIL_JOB;
   const seconds = (new Date(step.at) - new Date(first.at)) / 1000;
   const time = element("time", { dateTime: step.at, title: new Date(step.at).toLocaleString("en-GB") });

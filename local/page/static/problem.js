@@ -16,7 +16,7 @@ export function explain(problem, names = new Map()) {
     case "order_not_cancellable":
       return [`The order is ${words(problem.order_status)} already.`];
     case "validation_failed":
-      return (problem.errors ?? []).map((error) => `${error.pointer} ${error.message}.`).concat(problem.errors ? [] : [problem.detail]);
+      return problem.errors?.map((error) => `${error.pointer} ${error.message}.`) ?? [problem.detail];
     default:
       return problem.detail ? [problem.detail] : [];
   }

@@ -23,7 +23,7 @@ export function openShop(onCustomer) {
   changed = onCustomer;
   recall();
   byId("customer").addEventListener("change", pick);
-  byId("locale").addEventListener("change", () => (isOwnAddress() ? signIn() : pick()));
+  byId("locale").addEventListener("change", pick);
   byId("customer-form").addEventListener("submit", (event) => {
     event.preventDefault();
     signIn();
@@ -234,7 +234,7 @@ function buildLine(item) {
       disabled,
       onclick: () => change(item.sku, (quantity) => Math.max(1, quantity + by), `Changed ${item.name}.`),
     });
-  const short = item.quantity > item.stock;
+  const short = item.quantity > item.stock ? ` · only ${item.stock} left` : "";
   return element(
     "li",
     {},
@@ -244,7 +244,7 @@ function buildLine(item) {
       element("span", { className: "name" }, item.name),
       element("span", { className: "number" }, rupiah(item.line_total_rupiah)),
     ),
-    element("p", { className: "quiet" }, `${rupiah(item.price_rupiah)} each`, short ? ` · only ${item.stock} left` : ""),
+    element("p", { className: "quiet" }, `${rupiah(item.price_rupiah)} each${short}`),
     element(
       "div",
       { className: "quantity" },
