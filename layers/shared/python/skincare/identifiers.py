@@ -33,5 +33,6 @@ def new_job_id() -> JobId:
 
 def new_order_number() -> OrderNumber:
     """Return `SKN-XXXXX-XXXXX`: 50 random bits, readable, and of no use for counting our orders."""
-    letters = [secrets.choice(_ALPHABET) for _ in range(10)]
-    return OrderNumber(f"SKN-{''.join(letters[:5])}-{''.join(letters[5:])}")
+    bits = secrets.randbits(50)
+    letters = "".join(_ALPHABET[bits >> shift & 31] for shift in range(0, 50, 5))
+    return OrderNumber(f"SKN-{letters[:5]}-{letters[5:]}")
