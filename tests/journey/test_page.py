@@ -230,6 +230,7 @@ class TestShoppingOnThePage:
         visit.page.keyboard.press("Enter")
         number = visit.read_order_number()
         assert visit.focused() == f"Order {number} is placed"
+        visit.expect_steps(number, "Order placed", "Mail queued", "Mail sent")
         visit.tab_to(f"Cancel order {number}")
 
     def test_a_line_can_be_changed_and_removed(self, visits: Opener) -> None:
@@ -339,8 +340,8 @@ class TestWhatThePageShows:
             conn.execute("""
                 INSERT INTO jobs (id, job_type, queue, payload, state, publish_at, attempts, error_class,
                     error_message, last_failed_at)
-                VALUES (gen_random_uuid(), 'make_invoice', 'documents', '{}', 'dead_letter', now() + interval '1 day', 4,
-                    'InvoiceRefused', 'there is <b>no</b> template', now())""")
+                VALUES (gen_random_uuid(), 'make_invoice', 'documents', '{}', 'dead_letter', now() + interval '1 day',
+                    4, 'InvoiceRefused', 'there is <b>no</b> template', now())""")
         letter = visit.page.locator("#dead-list li")
         expect(letter).to_contain_text("make invoice")
         expect(letter).to_contain_text("4 attempts")
