@@ -82,7 +82,7 @@ def measure(around: Surroundings, effort: Effort) -> Iterator[Figure]:
 
 
 def _handle(app: App, user_id: UserId) -> None:
-    answer: dict[str, Any] = handle(checkout_event(user_id), cast(LambdaContext, Context()), app)
+    answer: dict[str, Any] = handle(checkout_event(user_id), cast(LambdaContext, Context()), lambda: app)
     if answer["statusCode"] != _CREATED:
         raise RuntimeError(f"the checkout was answered {answer['statusCode']}")
 

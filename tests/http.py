@@ -136,7 +136,7 @@ class FakeContext:
 
 def call(app: App, event: object) -> Answer:
     """Let the handler answer, and check the answer against the gateway's format and the route's declaration."""
-    raw = handle(event, cast(LambdaContext, FakeContext()), app)
+    raw = handle(event, cast(LambdaContext, FakeContext()), lambda: app)
     assert raw["isBase64Encoded"] is False
     assert isinstance(raw["statusCode"], int)
     assert all(isinstance(value, str) for value in raw["headers"].values())

@@ -23,7 +23,7 @@ from skincare.app import App
 from skincare.carts.errors import CartFull
 from skincare.catalog.errors import ProductUnknown
 from skincare.database.connection import LockUnavailable
-from skincare.errors import InvalidInput, TransientError
+from skincare.errors import ConfigurationError, InvalidInput, TransientError
 from skincare.observability import describe, logger, start_invocation, trace
 from skincare.orders import errors as order_errors
 
@@ -85,6 +85,8 @@ MEANINGS: dict[type[Exception], Meaning] = {
     ),
     order_errors.IdempotencyKeyReused: Meaning(problems.IDEMPOTENCY_KEY_REUSED),
     TransientError: Meaning(problems.UNAVAILABLE, headers=_retry_after),
+    # A setting or a secret is missing: it comes with a deploy, and not within seconds.
+    ConfigurationError: Meaning(problems.UNAVAILABLE, headers=lambda _: {"retry-after": "60"}),
     Exception: Meaning(problems.INTERNAL_ERROR),
 }
 
@@ -102,15 +104,18 @@ class _Exchange:
 _resolvers = threading.local()
 
 
-def handle(event: object, context: LambdaContext, app: App) -> dict[str, Any]:
-    """Answer one event of the HTTP API. Nothing that the event holds makes it raise."""
+def handle(event: object, context: LambdaContext, app: Callable[[], App]) -> dict[str, Any]:
+    """Answer one event of the HTTP API. Nothing that the event holds makes it raise.
+
+    `app` gives the container's App; where a setting is missing, every route answers 503.
+    """
     started = time.perf_counter()
     request_id = request_id_of(event)
     start_invocation(request_id=request_id, aws_request_id=getattr(context, "aws_request_id", None))
     method = route = None
     try:
-        exchange = _Exchange(app, read_event(event), request_id)
-    except errors.RequestMalformed as error:
+        exchange = _Exchange(app(), read_event(event), request_id)
+    except (errors.RequestMalformed, ConfigurationError) as error:
         refusal = _refuse(error, request_id)
         answer: dict[str, Any] = {
             "statusCode": refusal.status_code,
@@ -197,6 +202,8 @@ def _refuse(error: Exception, request_id: str) -> Response[str]:
     meaning = next(MEANINGS[ancestor] for ancestor in type(error).__mro__ if ancestor in MEANINGS)
     if meaning.problem is problems.INTERNAL_ERROR:
         logger.error("http.error", error=describe(error), frames=trace(error))
+    elif isinstance(error, ConfigurationError):
+        logger.error("http.misconfigured", error=describe(error))
     elif meaning.problem is problems.UNAVAILABLE:
         logger.warning("http.unavailable", error=describe(error))
     return Response(

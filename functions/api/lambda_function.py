@@ -9,4 +9,4 @@ from skincare.bootstrap import get_app
 
 
 def lambda_handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:
-    return handle(event, context, get_app())
+    return handle(event, context, get_app)

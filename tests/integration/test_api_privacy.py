@@ -41,10 +41,10 @@ def ask(method, path, body=None, *, key=f"key-{C}", claims=CLAIMS, query=f"q={C}
     problem = answer.text if answer.status >= 400 else ""
     print(json.dumps({"status": answer.status, "problem": problem}), file=sys.stderr)
 
-def fail(error):
-    def raise_it(*_, **__):
-        raise error
-    return raise_it
+def ask_while_the_database_fails_with(error):
+    with patch("skincare.orders.repository.find_detail", side_effect=error) as fault:
+        ask("GET", "/v1/orders/SKN-00000-00000")
+    assert fault.call_count == 1, "nothing of what the route calls has failed"
 
 with open_app(sys.argv[1]) as app:
     ask("POST", "/v1/orders", BODY)
@@ -65,14 +65,12 @@ with open_app(sys.argv[1]) as app:
     ask("GET", f"/{C}")
     ask("DELETE", "/v1/cart")
     for error in (ValueError(C), PermanentError("an error of ours"), psycopg.DataError(C), psycopg.OperationalError(C)):
-        with patch("skincare.orders.repository.find", fail(error)):
-            ask("GET", "/v1/orders/SKN-00000-00000")
+        ask_while_the_database_fails_with(error)
     with psycopg.connect(sys.argv[1], autocommit=True) as conn:
         try:
             conn.execute("INSERT INTO suppressed_recipients (email, reason) VALUES (%s, '')", [C.upper()])
         except psycopg.errors.CheckViolation as error:
-            with patch("skincare.orders.repository.find", fail(error)):
-                ask("GET", "/v1/orders/SKN-00000-00000")
+            ask_while_the_database_fails_with(error)
 """
 
 

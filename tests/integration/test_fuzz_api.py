@@ -43,7 +43,7 @@ class ApiFunction:
         self._app = app
 
     def invoke(self, payload: bytes, *, patience: timedelta, trace_id: str | None = None) -> bytes:
-        return json.dumps(handle(json.loads(payload), cast(LambdaContext, FakeContext()), self._app)).encode()
+        return json.dumps(handle(json.loads(payload), cast(LambdaContext, FakeContext()), lambda: self._app)).encode()
 
 
 def _whole(value: Any) -> Any:

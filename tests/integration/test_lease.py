@@ -233,6 +233,10 @@ class TestCrash:
         assert ledger.attempts(conn, job.job_id) == ["crashed"] * CRASH_LIMIT
         (due,) = outbox.take_due(conn, limit=10)
         assert due.dead_letter is not None
+        assert due.dead_letter.crashes == CRASH_LIMIT
+        assert due.dead_letter.first_failed_at is not None
+        assert due.dead_letter.last_failed_at is not None
+        assert due.dead_letter.first_failed_at < due.dead_letter.last_failed_at
 
 
 class TestDeadLetters:

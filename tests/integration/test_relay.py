@@ -12,6 +12,7 @@ from skincare.jobs.relay import TAKE_LIMIT, RelayReport, run_relay, sweep
 from skincare.jobs.repository import dead_letter, lease, operations
 from skincare.jobs.retry import DeadLetter
 from tests import ledger
+from tests.log import recorded_log
 from tests.worker_bench import Bench, plenty
 
 BUDGETS = {"sample": timedelta(hours=1)}
@@ -83,6 +84,28 @@ class TestPublishing:
         relay(bench)
         (letter,) = bench.dead_letters.all()
         assert letter.body == Envelope(job.job_id, "sample", {"name": "bad"}, 1).encode()
+
+    def test_a_job_too_large_for_sqs_reaches_the_dead_letter_queue_without_its_payload(self, bench: Bench) -> None:
+        with bench.database.connection() as conn:
+            job = ledger.enqueue(conn, ledger.Sample(name="x" * 1_100_000))
+            ledger.let_pass(conn, timedelta(minutes=1))
+        assert relay(bench).refused == 1
+        assert bench.state(job) == "dead_letter"
+        relay(bench)
+        (letter,) = bench.dead_letters.all()
+        assert letter.body == Envelope(job.job_id, "sample", {}, 1).encode()
+        assert letter.message.attributes["error_class"] == "PublishRefused"
+        bench.let_pass(timedelta(days=1))
+        assert relay(bench).refused == 0
+
+    def test_an_outage_is_one_warning_and_no_error(self, bench: Bench) -> None:
+        add_due(bench, 5)
+        bench.source.down = True
+        with recorded_log() as log:
+            relay(bench)
+        lines = log.lines
+        assert [line["jobs"] for line in lines if line["message"] == "publish.postponed"] == [5]
+        assert [line for line in lines if line["level"] == "ERROR"] == []
 
 
 class TestPublishNow:

@@ -18,6 +18,7 @@ from skincare.jobs.retry import CRASH_LIMIT, TimeLeft
 from skincare.jobs.runner import RESERVE
 from skincare.jobs.unreadable import GIVE_UP_AT_RECEIVE
 from tests import ledger
+from tests.log import recorded_log
 from tests.worker_bench import LIMITS, Bench, plenty
 from worker.answer import BatchResponse
 
@@ -413,13 +414,15 @@ class TestVisibility:
         response = bench.work(messages)
         assert len(response["batchItemFailures"]) == 1
 
-    def test_one_refused_entry_leaves_every_message_reported(self, bench: Bench) -> None:
+    def test_one_refused_entry_is_counted_and_leaves_every_message_reported(self, bench: Bench) -> None:
         for number in range(3):
             bench.add(f"bad {number}", fail(TransientError("busy")))
         messages = bench.receive()
         bench.source.fail_next("nack", entries={1})
-        response = bench.work(messages)
+        with recorded_log() as log:
+            response = bench.work(messages)
         assert {item["itemIdentifier"] for item in response["batchItemFailures"]} == identifiers(messages)
+        assert [line["messages"] for line in log.lines if line["message"] == "batch.visibility_refused"] == [1]
 
 
 class TestRoundTrips:

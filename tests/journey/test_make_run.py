@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from local.loopback import LoopbackClient
+from local.postgres import PostgresServer
 from local.processes import is_alive
 from local.tokens import TokenIssuer
 from tests.journey.conftest import Command, Terminals, family_of, free_port
@@ -152,6 +153,34 @@ class TestStoppingAShop:
         socket.create_server(("127.0.0.1", terminals.port)).close()
 
 
+class TestAShopThatLosesAPartItCannotReplace:
+    def test_it_says_so_once_and_stops_and_the_next_start_has_the_same_data(self, terminals: Terminals) -> None:
+        command = terminals.start("run")
+        command.wait_for_line(READY)
+        assert "http.unavailable" not in command.text
+        number = place_order(terminals, "loyal")
+        wait_for(lambda: mails_about(terminals, number), "the mail")
+        again = f"stopping. `PORT={terminals.port} make run` continues with the same data."
+
+        postgres = int((terminals.state.postgres / "data" / "postmaster.pid").read_text().split()[0])
+        assert_it_stops_when_killed(command, postgres, f"PostgreSQL ended (signal 9): {again}")
+
+        command = terminals.start("run")
+        command.wait_for_line(READY)
+        assert len(mails_about(terminals, number)) == 1
+        [aws] = [file for file in terminals.state.children("run").iterdir() if '"aws"' in file.read_text()]
+        assert_it_stops_when_killed(command, int(aws.stem), f"SQS and SES (moto) ended (signal 9): {again}")
+
+
+def assert_it_stops_when_killed(command: Command, pid: int, sentence: str) -> None:
+    family = family_of(command.pid)
+    os.kill(pid, signal.SIGKILL)
+    assert command.end() == 1
+    assert command.lines.count(sentence) == 1, command.text
+    assert "Traceback" not in command.text
+    assert [process for process in family if is_alive(process)] == []
+
+
 class TestTheApiAndTheWorkersInTwoTerminals:
     def test_work_waits_for_the_workers_and_survives_kills_of_either(self, terminals: Terminals) -> None:
         worker = terminals.start("worker")
@@ -205,6 +234,17 @@ class TestWhatCannotStart:
         terminals.state.folder.mkdir(parents=True)
         (terminals.state.folder / "secrets.json").write_text("{")
         assert_sentence(terminals.start("run"), "cannot be used", "RESET=1")
+
+    def test_a_broken_database_until_this_port_is_reset(self, terminals: Terminals) -> None:
+        with PostgresServer(terminals.state.postgres):
+            pass
+        (terminals.state.postgres / "data" / "global" / "pg_control").write_bytes(b"")
+        command = terminals.start("run")
+        assert command.end() == 1
+        [start, sentence] = command.lines
+        assert start == f"Starting the shop on port {terminals.port}."
+        assert sentence.startswith("PostgreSQL cannot run on ")
+        assert sentence.endswith(f"): `PORT={terminals.port} RESET=1 make run` begins with an empty one.")
 
     def test_the_command_line_without_a_system(self, terminals: Terminals) -> None:
         for arguments in (["token", "--email", "buyer@example.com"], ["jobs", "list", "--json"]):

@@ -160,10 +160,10 @@ class TestTheIntegration:
         assert f"{limit} bytes" in response.get_data(as_text=True)
         assert front.function.events == []
 
-    def test_before_the_database_is_migrated_all_but_health_is_a_503(self, front: Front, token: str) -> None:
+    def test_before_the_database_is_migrated_everything_is_a_503(self, front: Front, token: str) -> None:
         front.gateway.open.clear()
         assert_problem(front.call("GET", "/v1/products"), 503, "unavailable")
-        assert front.call("GET", "/health").status_code == 200
+        assert front.function.events == []
 
 
 class TestHealth:
@@ -179,17 +179,50 @@ class TestHealth:
             {"status": "unavailable", "missing": ["database", "worker of payments"]},
         )
 
+    def test_before_the_database_is_migrated_nobody_is_asked(
+        self, front: Front, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        asked: list[str] = []
+        front.gateway.open.clear()
+        monkeypatch.setattr(front.gateway, "_missing", lambda: asked.append("health") or [])
+        response = front.call("GET", "/health")
+        assert (response.status_code, response.json) == (503, {"status": "unavailable", "missing": ["database"]})
+        assert asked == []
+
+
+class TestTheLogOfTheGateway:
+    @pytest.mark.parametrize(
+        ("method", "path", "route"),
+        [
+            ("GET", "/v1/orders/canary@example.com", "$default"),
+            ("CANARY", "/v1/orders/1", "$default"),
+            ("GET", "/_local/canary", "/_local/"),
+            ("POST", "/v1/payments/webhook/canary", "POST /v1/payments/webhook/{gateway}"),
+        ],
+    )
+    def test_it_names_the_route_and_nothing_that_the_client_chose(
+        self, front: Front, tmp_path: Path, method: str, path: str, route: str
+    ) -> None:
+        front.function.answer = InvocationFailed("ValueError", "")
+        response = front.call(method, path)
+        [line] = (tmp_path / "gateway.log").read_text().splitlines()
+        assert "canary" not in line.lower()
+        entry = json.loads(line)
+        assert (entry["route"], entry["status"]) == (route, response.status_code)
+        assert entry["request_id"] == response.headers["X-Request-Id"]
+
 
 class TestWhatIsOnlyForThisMachine:
     def test_it_shows_the_mails(self, front: Front) -> None:
         response = front.call("GET", "/_local/mails")
         assert (response.status_code, response.json) == (200, [{"to": "buyer@example.com"}])
 
+    @pytest.mark.parametrize("error", [ConnectionRefusedError(), json.JSONDecodeError("no JSON", "<html>", 0)])
     def test_without_the_local_aws_the_mails_are_unavailable(
-        self, front: Front, monkeypatch: pytest.MonkeyPatch
+        self, front: Front, monkeypatch: pytest.MonkeyPatch, error: Exception
     ) -> None:
         def refuse() -> list[dict[str, Any]]:
-            raise ConnectionRefusedError
+            raise error
 
         monkeypatch.setattr(front.gateway, "_mails", refuse)
         assert_problem(front.call("GET", "/_local/mails"), 503, "unavailable")

@@ -60,3 +60,9 @@ class TestTheMailbox:
         with (tmp_path / "mails.jsonl").open("a") as file:
             file.write(json.dumps({"to": "x"})[:5])
         assert [mail["to"] for mail in mailbox.newest_first()] == ["buyer@example.com"]
+
+    @pytest.mark.parametrize("line", [b"\xff\xfe", b"5", b"null", b"[]"])
+    def test_so_is_a_line_that_is_no_mail(self, mailbox: Mailbox, tmp_path: Path, line: bytes) -> None:
+        (tmp_path / "mails.jsonl").write_bytes(line + b"\n")
+        mailbox.record(request(message()))
+        assert [mail["to"] for mail in mailbox.newest_first()] == ["buyer@example.com"]

@@ -1,12 +1,26 @@
 import json
 import os
+import re
 import stat
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from local.errors import LocalSystemError
 from local.state import StateFolder
+
+
+def assert_unusable(use: Callable[[], object], reason: str = "") -> None:
+    """The use fails with one sentence that names the folder, the reason and what to do."""
+    with pytest.raises(LocalSystemError) as caught:
+        use()
+    sentence = r"The state folder .+8123 cannot be used \((.+)\): `PORT=8123 RESET=1 make run` .+\."
+    found = re.fullmatch(sentence, str(caught.value))
+    assert found, str(caught.value)
+    assert reason in found[1]
 
 
 @pytest.fixture
@@ -24,11 +38,59 @@ class TestStateFolder:
         assert state.secrets() == made == state.known_secrets()
         assert stat.S_IMODE((state.folder / "secrets.json").stat().st_mode) == 0o600
 
-    @pytest.mark.parametrize("text", ["", "{", "[]", '{"app_password": "x"}', '"text"'])
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "",
+            "{",
+            "[]",
+            "null",
+            '"text"',
+            '{"app_password": "x"}',
+            '{"app_password": "x", "signing_key": {}}',
+            '{"app_password": "x", "signing_key": null}',
+            '{"app_password": "x", "signing_key": []}',
+            '{"app_password": "x", "signing_key": {"kty": "oct", "k": "AAAA"}}',
+            '{"app_password": "x", "signing_key": {"kty": "RSA", "n": null, "e": null}}',
+        ],
+    )
     def test_damaged_secrets_give_one_sentence_that_says_what_to_do(self, state: StateFolder, text: str) -> None:
         (state.folder / "secrets.json").write_text(text)
-        with pytest.raises(LocalSystemError, match=r"^The state folder .+8123 cannot be used \(.+\): `RESET=1 .+\.$"):
-            state.secrets()
+        assert_unusable(state.secrets)
+        assert_unusable(state.known_secrets)
+
+    @pytest.mark.parametrize(
+        ("member", "value"),
+        [
+            ("app_password", None),
+            ("app_password", 5),
+            ("app_password", ""),
+            ("app_password", "a\0b"),
+            ("kid", 5),
+            ("alg", "HS256"),
+            ("d", "AQAB"),
+            ("p", None),
+        ],
+    )
+    def test_so_does_one_damaged_member(self, state: StateFolder, member: str, value: Any) -> None:
+        made = asdict(state.secrets())
+        (made if member in made else made["signing_key"])[member] = value
+        (state.folder / "secrets.json").write_text(json.dumps(made))
+        assert_unusable(state.secrets)
+
+    def test_so_does_a_key_that_cannot_sign(self, state: StateFolder) -> None:
+        made = asdict(state.secrets())
+        made["signing_key"] = {name: made["signing_key"][name] for name in ("kty", "n", "e")}
+        (state.folder / "secrets.json").write_text(json.dumps(made))
+        assert_unusable(state.secrets)
+
+    @pytest.mark.parametrize("name", ["mails.jsonl", "workers.json", "running.json", "logs/aws.log", "logs/api.log"])
+    def test_a_folder_in_the_place_of_a_file_gives_one_sentence_that_names_it(
+        self, state: StateFolder, name: str
+    ) -> None:
+        (state.folder / name).mkdir()
+        assert_unusable(lambda: state.prepare(reset=False), name.rpartition("/")[2])
+        state.prepare(reset=True)
 
     def test_a_file_in_the_place_of_the_folder_gives_one_sentence(self, tmp_path: Path) -> None:
         (tmp_path / "8123").write_text("")

@@ -17,6 +17,7 @@ class Reason:
     error_class: str
     error_message: str
     attempts: int
+    crashes: int
     first_failed_at: datetime | None
     last_failed_at: datetime | None
 

@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from skincare.database.connection import Database
@@ -51,14 +51,16 @@ class Publisher:
         report = PublishReport()
         for queue, due in self._by_target(jobs):
             failures = _send(queue, due)
-            sent = [job for index, job in enumerate(due) if index not in failures]
-            refused = [(job, failures[index]) for index, job in enumerate(due) if index in failures]
-            self._mark(sent)
-            report.sent += len(sent)
-            for job, failure in refused:
-                self._settle_refusal(job, failure)
-                report.refused += failure.sender_fault
-                report.unavailable += not failure.sender_fault
+            self._mark([job for index, job in enumerate(due) if index not in failures])
+            report.sent += len(due) - len(failures)
+            for index, failure in failures.items():
+                if failure.sender_fault:
+                    report.refused += 1
+                    self._settle_refusal(queue, due[index], failure)
+                else:
+                    report.unavailable += 1
+        if report.unavailable:
+            logger.warning("publish.postponed", jobs=report.unavailable)
         return report
 
     def _by_target(self, jobs: Sequence[DueJob]) -> Iterator[tuple[Queue, list[DueJob]]]:
@@ -83,16 +85,20 @@ class Publisher:
                 job_request_id=job.request_id,
             )
 
-    def _settle_refusal(self, job: DueJob, failure: EnqueueFailure) -> None:
+    def _settle_refusal(self, queue: Queue, job: DueJob, failure: EnqueueFailure) -> None:
+        """Bury a job whose message can never be sent; send a dead letter without its payload instead.
+
+        The ledger has the payload, and a dead letter that does not arrive rings no alarm.
+        """
         logger.error("job.publish_refused", job_id=job.job_id, job_type=job.job_type, code=failure.code)
-        if failure.sender_fault:
-            with self._database.connection() as conn:
-                outbox.dead_letter_refused(
-                    conn,
-                    [job],
-                    error_class="PublishRefused",
-                    error_message=f"SQS refused the message ({failure.code})",
-                )
+        if job.dead_letter is not None:
+            if not _send(queue, [replace(job, payload={})]):
+                self._mark([job])
+            return
+        with self._database.connection() as conn:
+            outbox.dead_letter_refused(
+                conn, [job], error_class="PublishRefused", error_message=f"SQS refused the message ({failure.code})"
+            )
 
 
 def _send(queue: Queue, due: list[DueJob]) -> dict[int, EnqueueFailure]:
@@ -112,6 +118,7 @@ def _message(job: DueJob) -> OutgoingMessage:
             "error_class": dead.error_class,
             "error_message": dead.error_message,
             "attempts": str(dead.attempts),
+            "crashes": str(dead.crashes),
             "first_failed_at": _iso(dead.first_failed_at),
             "last_failed_at": _iso(dead.last_failed_at),
         }

@@ -56,6 +56,9 @@ def claim(
                 state = 'processing',
                 attempts = CASE WHEN d.dead THEN 1 ELSE j.attempts + 1 - d.crashed END,
                 crashes = CASE WHEN d.dead THEN 0 ELSE j.crashes + d.crashed END,
+                first_failed_at = CASE d.crashed WHEN 1 THEN coalesce(j.first_failed_at, d.lease_until)
+                    ELSE j.first_failed_at END,
+                last_failed_at = CASE d.crashed WHEN 1 THEN d.lease_until ELSE j.last_failed_at END,
                 budget_from = CASE WHEN d.dead THEN now() ELSE j.budget_from END,
                 lease_token = %(token)s, leased_at = now(), lease_until = now() + %(lease)s,
                 publish_at = now() + %(lease)s + rescue_delay(0), sends = 1, retry_at = NULL
@@ -65,6 +68,7 @@ def claim(
             UPDATE jobs j SET
                 state = 'dead_letter', publish_at = now(), dead_letter_no = j.dead_letter_no + 1,
                 crashes = j.crashes + d.crashed, retry_at = NULL,
+                first_failed_at = coalesce(j.first_failed_at, now()), last_failed_at = now(),
                 lease_token = NULL, leased_at = NULL, lease_until = NULL,
                 error_class = 'WorkerCrashed', error_message = 'the job took its process down time after time'
             FROM judged d WHERE j.id = d.id AND d.verdict = 'dead'

@@ -69,7 +69,7 @@ def take_due(conn: Connection, *, limit: int) -> list[DueJob]:
         )
         RETURNING id, job_type, queue, payload, publish_at, request_id, order_number,
             state IN ('dead_letter', 'investigated') AS dead,
-            dead_letter_no, error_class, error_message, attempts, first_failed_at, last_failed_at""",
+            dead_letter_no, error_class, error_message, attempts, crashes, first_failed_at, last_failed_at""",
         {"limit": limit},
     )
     return [_due_job(row) for row in cur]
@@ -81,6 +81,7 @@ def _due_job(row: dict[str, Any]) -> DueJob:
         error_class=row["error_class"] or "Unknown",
         error_message=row["error_message"] or "",
         attempts=row["attempts"],
+        crashes=row["crashes"],
         first_failed_at=row["first_failed_at"],
         last_failed_at=row["last_failed_at"],
     )
