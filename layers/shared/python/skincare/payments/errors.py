@@ -1,6 +1,6 @@
 """Why a webhook was not taken."""
 
-from skincare.errors import SkincareError, TransientError
+from skincare.errors import PermanentError, SkincareError, TransientError
 
 
 class SignatureInvalid(SkincareError):
@@ -29,3 +29,38 @@ class SecretsUnavailable(TransientError):
 
     def __init__(self, gateway: str, reason: str) -> None:
         super().__init__(f"no signing secrets of {gateway}: {reason}")
+
+
+class PaymentEventUnknown(TransientError):
+    """The event is not visible yet."""
+
+    def __init__(self, event_id: object) -> None:
+        super().__init__(f"payment event {event_id} is not stored yet")
+
+
+class PaidOrderUnknown(TransientError):
+    """The event is about an order that is not visible yet, or that nobody ever placed."""
+
+    def __init__(self, event_id: object) -> None:
+        super().__init__(f"the order of payment event {event_id} is not stored yet")
+
+
+class TransactionContested(TransientError):
+    """Another order got the same transaction at the same moment; the next try sees it."""
+
+    def __init__(self, event_id: object) -> None:
+        super().__init__(f"the transaction of payment event {event_id} was written by another order just now")
+
+
+class ConfirmationMissing(PermanentError):
+    """The signature does not cover what the event says, and this release cannot ask the gateway."""
+
+    def __init__(self, event_id: object, gateway: str) -> None:
+        super().__init__(f"payment event {event_id} must be confirmed by {gateway}, which nobody can ask")
+
+
+class WebhookContested(TransientError):
+    """A copy of the same event is being stored at this moment."""
+
+    def __init__(self) -> None:
+        super().__init__("another copy of the webhook is being stored")

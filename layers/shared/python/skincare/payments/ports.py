@@ -12,6 +12,8 @@ class Gateway(Protocol):
 
     name: str
     """As in the path of its webhook: lower-case letters, digits and underscores. Never renamed."""
+    status_is_signed: bool
+    """Whether the signature covers what happened; otherwise the gateway must be asked before money moves."""
 
     def read(self, webhook: Webhook, secrets: Sequence[str], now: datetime) -> GatewayEvent:
         """Return the event, once any of the secrets proves that the gateway sent it.

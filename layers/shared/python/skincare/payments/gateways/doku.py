@@ -37,6 +37,7 @@ class Doku:
     """Notifications that are signed with the secret key of our account."""
 
     name = "doku"
+    status_is_signed = True
 
     def read(self, webhook: Webhook, secrets: Sequence[str], now: datetime) -> GatewayEvent:
         client_id, request_id, timestamp = (plain_header(webhook, name) for name in (_CLIENT, _REQUEST, _TIME))

@@ -42,6 +42,7 @@ class Midtrans:
     """Notifications that are signed in their body, with the server key."""
 
     name = "midtrans"
+    status_is_signed = False
 
     def read(self, webhook: Webhook, secrets: Sequence[str], now: datetime) -> GatewayEvent:  # noqa: ARG002  no time is signed
         content = members.parse(webhook.body)

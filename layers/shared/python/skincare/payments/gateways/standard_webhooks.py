@@ -30,6 +30,7 @@ class StandardWebhooks:
     """The scheme of gateways that speak our own body: `{event_id, order_number, status, …}`."""
 
     name = "standard_webhooks"
+    status_is_signed = True
 
     def read(self, webhook: Webhook, secrets: Sequence[str], now: datetime) -> GatewayEvent:
         message_id, timestamp = plain_header(webhook, _ID), plain_header(webhook, _TIME)

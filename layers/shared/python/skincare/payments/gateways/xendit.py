@@ -29,6 +29,7 @@ class Xendit:
     """Invoice callbacks with the token of our account."""
 
     name = "xendit"
+    status_is_signed = False
 
     def read(self, webhook: Webhook, secrets: Sequence[str], now: datetime) -> GatewayEvent:  # noqa: ARG002  no time is signed
         token = webhook.headers.get(_TOKEN, "").encode("utf-8", "surrogatepass")
