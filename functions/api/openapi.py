@@ -63,6 +63,7 @@ _IDEMPOTENCY_KEY = {
 }
 _PATH_PARAMETERS = {
     "sku": {"description": "A product's stock keeping unit.", "schema": {"type": "string"}},
+    "gateway": {"description": "A payment gateway: midtrans, xendit or doku.", "schema": {"type": "string"}},
     "order_number": {
         "description": "As answered when the order was placed: SKN-XXXXX-XXXXX.",
         "schema": {"type": "string"},
@@ -119,6 +120,8 @@ def _operation(route: Route[Any, Any]) -> dict[str, Any]:
     }
     if description:
         operation["description"] = description.strip()
+    if route.takes_bytes:
+        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}}
     if route.body is not None:
         operation["requestBody"] = {
             "required": True,

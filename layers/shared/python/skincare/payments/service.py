@@ -20,6 +20,10 @@ from skincare.payments.models import EventId, EventState, GatewayEvent, Webhook
 from skincare.payments.ports import Gateway, SecretStore
 from skincare.payments.settlement import settle
 
+# Longer than lock_timeout and, after a new session's two seconds or a ping, still within the three seconds
+# in which a gateway is to hear from us.
+_ANSWER_WITHIN_S = 2.5
+
 
 def receive(
     gateway_name: str,
@@ -42,7 +46,7 @@ def receive(
     event = _verified(gateway, webhook, secrets, now)
     event_id = EventId(uuid7())
     try:
-        with database.connection() as conn:
+        with database.connection(answer_within_s=_ANSWER_WITHIN_S) as conn:
             intake = repository.store(
                 conn,
                 event,
