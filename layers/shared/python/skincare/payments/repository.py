@@ -128,6 +128,14 @@ def lock_order(conn: Connection, order_number: OrderNumber) -> LockedOrder | Non
     return None if row is None else LockedOrder(row[0], OrderStatus(row[1]), row[2])
 
 
+def total_of(conn: Connection, order_number: OrderNumber) -> int | None:
+    """Return what an order costs in whole rupiah, None where there is no such order."""
+    row = conn.execute(
+        "SELECT total_rupiah FROM orders WHERE order_number = %(order_number)s", {"order_number": order_number}
+    ).fetchone()
+    return None if row is None else int(row[0])
+
+
 def mark_applied(conn: Connection, event_id: EventId) -> bool:
     """Note that an event is applied; False means somebody already did."""
     cur = conn.execute(

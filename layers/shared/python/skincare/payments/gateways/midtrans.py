@@ -14,7 +14,7 @@ from skincare.payments.errors import SignatureInvalid
 from skincare.payments.models import EventStatus, GatewayEvent, Report, Webhook
 from skincare.payments.signatures import matches_any
 
-_JAKARTA = timezone(timedelta(hours=7))
+JAKARTA = timezone(timedelta(hours=7))
 
 _STATUSES = {
     "authorize": None,
@@ -85,8 +85,8 @@ def _report(content: dict[str, Any]) -> Report:
         status=status,
         amount_rupiah=members.rupiah(content, amount_name),
         currency=members.text({"currency": "IDR"} | content, "currency", longest=8),
-        occurred_at=members.moment(content, "settlement_time", zone=_JAKARTA)
-        or members.moment(content, "transaction_time", zone=_JAKARTA),
+        occurred_at=members.moment(content, "settlement_time", zone=JAKARTA)
+        or members.moment(content, "transaction_time", zone=JAKARTA),
         refund_key=refund_key,
     )
 
