@@ -13,7 +13,9 @@ from skincare.identifiers import OrderNumber, UserId, uuid7
 from skincare.jobs.catalog import ProcessPayment
 from skincare.orders import repository as orders
 from skincare.orders.models import OrderStatus
-from skincare.payments.errors import ConfirmationMissing, PaidOrderUnknown, PaymentEventUnknown
+from skincare.payments import repository
+from skincare.payments.errors import ConfirmationMissing, PaidOrderUnknown, PaymentEventUnknown, TransactionContested
+from skincare.payments.settlement import settle
 from tests.factories import make_order, make_product
 from tests.http import RecordingPublisher, open_app
 from tests.log import recorded_log
@@ -95,6 +97,18 @@ class TestAPaidEvent:
         tell(app, second, "paid")
         assert (order_status(conn, first), order_status(conn, second)) == ("paid", "pending")
         assert anomalies(conn) == [("foreign_transaction", "review", TOTAL, TOTAL, 0)]
+
+    def test_of_a_transaction_that_another_order_got_just_now_comes_back(self, app: App, conn: Connection) -> None:
+        first, second = new_order(conn), new_order(conn)
+        tell(app, first, "paid")
+        before = payments(conn)
+        order = repository.lock_order(conn, second)
+        [event] = repository.applied_events(conn, first)
+        assert order is not None
+        settlement = settle(order.status, order.total_rupiah, [event])
+        with pytest.raises(TransactionContested), conn.transaction():
+            repository.save(conn, order, settlement, event_id=event.event_id)
+        assert (payments(conn), order_status(conn, second)) == (before, "pending")
 
     def test_before_its_order_is_visible_comes_back(self, app: App, conn: Connection) -> None:
         take_in(app)
