@@ -14,7 +14,9 @@ from bench.rounds import interleave
 from bench.shop import fill_carts, open_shop, place, settle_down, user
 from bench.shopfront import environment, logs_unseen
 from bench.surroundings import BenchDatabase, Effort, Surroundings
+from skincare.adapters.aws import AwsSession
 from skincare.adapters.memory_queue import MemoryQueue
+from skincare.adapters.webhook_secrets import SecretsManagerWebhookSecrets
 from skincare.app import App
 from skincare.config import Settings
 from skincare.database.connection import Database, StaticCredentials
@@ -68,6 +70,7 @@ def make_worker(url: str, limits: QueueLimits, *, email: EmailSender) -> Bench:
         queues=queues,
         publisher=Publisher(database, queues),
         email=email,
+        webhook_secrets=SecretsManagerWebhookSecrets({}, aws=AwsSession()),
     )
     return Bench(app, Runner(app, registry=REGISTRY, database=database, queue=queue, limits=limits))
 

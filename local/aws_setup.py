@@ -1,16 +1,24 @@
-"""What infra creates on AWS, created on the local one: queues and a verified sender."""
+"""What infra creates on AWS, created on the local one: queues, a verified sender, secrets of payment gateways."""
 
+import json
 from datetime import timedelta
 
 from local.functions import MAIL_FROM
 from local.queues import create_queues
+from local.state import Secrets
+from local.webhook_secrets import create_secrets, secret_id, webhook_secret
 from skincare.adapters.aws import AwsSession, Timeouts
+from skincare.payments.gateways import GATEWAYS
 
 # The first call waits until the server has imported the service.
 _STARTING = Timeouts(connect=timedelta(seconds=5), read=timedelta(seconds=60))
 
 
-def prepare(aws: AwsSession) -> None:
-    """Create the queues and verify the sender; waits until the server answers."""
+def prepare(aws: AwsSession, secrets: Secrets) -> None:
+    """Create all of it; waits until the server answers."""
     create_queues(aws.client("sqs", _STARTING))
     aws.client("sesv2", _STARTING).create_email_identity(EmailIdentity=MAIL_FROM)
+    create_secrets(
+        aws.client("secretsmanager", _STARTING),
+        {secret_id(gateway): json.dumps({"secrets": [webhook_secret(secrets, gateway)]}) for gateway in GATEWAYS},
+    )

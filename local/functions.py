@@ -7,6 +7,7 @@ from datetime import timedelta
 from local.function import FunctionDefinition
 from local.queues import queue_urls
 from local.settings import ROOT, aws_credentials, inherited_environment
+from local.webhook_secrets import secret_ids
 from skincare.jobs.queues import QueueName
 
 MAIL_FROM = "shop@example.com"
@@ -27,7 +28,7 @@ class Surroundings:
     aws_endpoint_url: str
 
     def api(self) -> FunctionDefinition:
-        environment = {**self._environment(), "SERVES_CUSTOMERS": "true"}
+        environment = {**self._environment(), **secret_ids(), "SERVES_CUSTOMERS": "true"}
         return _function("api", "api", _API_TIMEOUT, environment)
 
     def worker(self, queue: QueueName) -> FunctionDefinition:

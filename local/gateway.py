@@ -33,6 +33,7 @@ PUBLIC_ROUTES = (
     "GET /health",
     "GET /v1/products",
     "GET /v1/products/{sku}",
+    "POST /v1/payments/webhook",
     "POST /v1/payments/webhook/{gateway}",
 )
 

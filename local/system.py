@@ -24,7 +24,7 @@ from local.repository import add_products, publish_again, set_app_password
 from local.schedule import Schedule
 from local.seed import PRODUCTS
 from local.settings import API_CONTAINERS, LOOPBACK, RELAY_INTERVAL, ROOT, aws_credentials, inherited_environment
-from local.state import StateFolder, shown
+from local.state import Secrets, StateFolder, shown
 from local.tokens import TokenIssuer
 from local.workers import Workers
 from skincare.adapters.aws import AwsSession
@@ -105,7 +105,7 @@ class System:
         background = undo.enter_context(ThreadPoolExecutor(max_workers=2, thread_name_prefix="start"))
         undo.callback(children.stop_all)  # whoever waits in the background for AWS need not wait longer
         database_up = background.submit(postgres.start)
-        aws_up = background.submit(self._start_aws, children, aws_listener, aws)
+        aws_up = background.submit(self._start_aws, children, aws_listener, aws, secrets)
 
         make_pool = partial(FunctionPool, children=children, log=log)
         api = make_pool(surroundings.api(), concurrency=API_CONTAINERS)
@@ -151,7 +151,7 @@ class System:
         undo.callback(schedule.stop)
         schedule.start()
 
-    def _start_aws(self, children: Children, listener: socket.socket, aws: AwsSession) -> None:
+    def _start_aws(self, children: Children, listener: socket.socket, aws: AwsSession, secrets: Secrets) -> None:
         descriptor = listener.fileno()
         # Closed here at once: with our copy open, calls to a dead server would hang instead of being refused.
         with listener, (self._state.logs / "aws.log").open("a") as output:
@@ -163,7 +163,7 @@ class System:
                 output=output.fileno(),
                 pass_fds=[descriptor],
             )
-        aws_setup.prepare(aws)
+        aws_setup.prepare(aws, secrets)
 
     def _prepare_database(self, migrations: FunctionPool, owner_url: str, app_password: str) -> None:
         """Migrate by the deployed migrator, then do what staff and operators would do."""

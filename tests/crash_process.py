@@ -29,6 +29,7 @@ from skincare.notifications.ports import Email
 from skincare.orders import repository as orders
 from skincare.orders.service import place_order
 from tests.factories import make_place_order, make_settings
+from tests.webhooks import FixedSecrets
 from worker.answer import answer
 from worker.registry import REGISTRY
 
@@ -93,6 +94,7 @@ def make_app(environ: dict[str, str], *, failing: bool = False) -> App:
         queues=queues,
         publisher=Publisher(database, queues),
         email=NoMail() if failing else FileMail(Path(environ["MAIL_FILE"]), poison=environ.get("POISON")),
+        webhook_secrets=FixedSecrets({}),
     )
 
 

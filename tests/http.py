@@ -25,6 +25,7 @@ from skincare.jobs.models import DueJob
 from skincare.jobs.publisher import Publisher
 from tests.factories import make_settings
 from tests.fakes.email import FakeEmailSender
+from tests.webhooks import SECRETS, FixedSecrets
 
 NOWHERE = "postgresql://nobody@127.0.0.1:1/none"
 """A database that nobody answers for: a test that should not reach it gets 503."""
@@ -51,6 +52,7 @@ def make_app(database_url: str = NOWHERE, *, publisher: Publisher | None = None,
         queues={},
         publisher=publisher or RecordingPublisher(),
         email=FakeEmailSender(),
+        webhook_secrets=FixedSecrets({gateway: (secret,) for gateway, secret in SECRETS.items()}),
     )
 
 

@@ -12,12 +12,12 @@ from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from api import errors, problems
-from api.body import check_size, read_json
+from api.body import check_size, read_bytes, read_json
 from api.event import HttpEvent, read_event, request_id_of
 from api.identity import customer_of
 from api.problems import ProblemType, problem
 from api.route import Request, Route
-from api.routes import cart, health, orders, products
+from api.routes import cart, health, orders, payments, products
 from api.validation import read_path, read_query, validated
 from skincare.app import App
 from skincare.carts.errors import CartFull
@@ -26,8 +26,9 @@ from skincare.database.connection import LockUnavailable
 from skincare.errors import ConfigurationError, InvalidInput, TransientError
 from skincare.observability import describe, logger, start_invocation, trace
 from skincare.orders import errors as order_errors
+from skincare.payments import errors as payment_errors
 
-ROUTES: tuple[Route[Any, Any], ...] = (*health.ROUTES, *products.ROUTES, *cart.ROUTES, *orders.ROUTES)
+ROUTES: tuple[Route[Any, Any], ...] = (*health.ROUTES, *products.ROUTES, *cart.ROUTES, *orders.ROUTES, *payments.ROUTES)
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,9 @@ MEANINGS: dict[type[Exception], Meaning] = {
     errors.IdempotencyKeyInvalid: Meaning(problems.IDEMPOTENCY_KEY_INVALID, _at_idempotency_key),
     errors.Unauthenticated: Meaning(problems.UNAUTHENTICATED, headers=lambda _: {"www-authenticate": "Bearer"}),
     errors.RouteUnknown: Meaning(problems.ROUTE_UNKNOWN),
+    payment_errors.WebhookMalformed: Meaning(problems.REQUEST_MALFORMED, _own_words),
+    payment_errors.SignatureInvalid: Meaning(problems.SIGNATURE_INVALID, _own_words),
+    payment_errors.GatewayUnknown: Meaning(problems.GATEWAY_UNKNOWN),
     ProductUnknown: Meaning(problems.PRODUCT_UNKNOWN),
     order_errors.OrderUnknown: Meaning(problems.ORDER_UNKNOWN),
     errors.MethodNotAllowed: Meaning(
@@ -179,7 +183,7 @@ def _call(route: Route[Any, Any], exchange: _Exchange, path: Mapping[str, str]) 
     request = Request(
         path=read_path(path),
         query=None if route.query is None else read_query(route.query, event.query_string),
-        body=None if route.body is None else validated(route.body, read_json(event)),
+        body=_body(route, event),
         headers=event.headers,
         claims=event.claims,
         request_id=exchange.request_id,
@@ -191,6 +195,12 @@ def _call(route: Route[Any, Any], exchange: _Exchange, path: Mapping[str, str]) 
         body=route.answer.model_validate(result).model_dump_json(),
         headers={} if route.headers is None else dict(route.headers(result)),
     )
+
+
+def _body(route: Route[Any, Any], event: HttpEvent) -> Any:
+    if route.takes_bytes:
+        return read_bytes(event)
+    return None if route.body is None else validated(route.body, read_json(event))
 
 
 def _unmatched(path: str) -> errors.RouteUnknown | errors.MethodNotAllowed:

@@ -23,6 +23,15 @@ def check_size(event: HttpEvent) -> None:
         raise BodyTooLarge(HTTP.max_body_bytes)
 
 
+def read_bytes(event: HttpEvent) -> bytes:
+    """Return the body as its sender wrote it; raises `RequestMalformed` and `BodyTooLarge`."""
+    check_size(event)
+    content = _content(event)
+    if len(content) > HTTP.max_body_bytes:
+        raise BodyTooLarge(HTTP.max_body_bytes)
+    return content
+
+
 def read_json(event: HttpEvent) -> Any:
     """Return the parsed body.
 

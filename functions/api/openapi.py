@@ -64,6 +64,7 @@ _IDEMPOTENCY_KEY = {
 }
 _PATH_PARAMETERS = {
     "sku": "A product's stock keeping unit.",
+    "gateway": "A payment gateway: midtrans, xendit or doku.",
     "order_number": "As answered when the order was placed: SKN-XXXXX-XXXXX.",
 }
 
@@ -98,7 +99,7 @@ def document() -> dict[str, Any]:
         "components": {
             "schemas": _schemas(),
             "responses": {
-                _pascal(kind.code): _failure([kind]) for kind in (problems.ROUTE_UNKNOWN, problems.METHOD_NOT_ALLOWED)
+                _pascal(kind.code): _failure([kind], by_gateway=False) for kind in (problems.ROUTE_UNKNOWN, problems.METHOD_NOT_ALLOWED)
             },
             "securitySchemes": {"customer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}},
         },
@@ -117,6 +118,8 @@ def _operation(route: Route[Any, Any]) -> dict[str, Any]:
     }
     if description:
         operation["description"] = description.strip()
+    if route.takes_bytes:
+        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}}
     if route.body is not None:
         operation["requestBody"] = {
             "required": True,
@@ -165,7 +168,9 @@ def _failures(route: Route[Any, Any]) -> dict[str, Any]:
     by_status: defaultdict[int, list[ProblemType]] = defaultdict(list)
     for kind in sorted(route.all_problems, key=lambda each: (each.status, each.code)):
         by_status[kind.status].append(kind)
-    answers = {status: _failure(kinds) for status, kinds in by_status.items()}
+    # Of a public route the gateway asks no token: a 401 there is the route's own.
+    by_gateway = _GATEWAY_STATUSES - ({401} if route.public else set())
+    answers = {status: _failure(kinds, by_gateway=status in by_gateway) for status, kinds in by_status.items()}
     answers[_THROTTLED] = {
         "description": "The gateway takes no more requests at the moment.",
         "content": {"application/json": {"schema": _reference(_GATEWAY_MESSAGE)}},
@@ -173,18 +178,17 @@ def _failures(route: Route[Any, Any]) -> dict[str, Any]:
     return {str(status): answers[status] for status in sorted(answers)}
 
 
-def _failure(kinds: list[ProblemType]) -> dict[str, Any]:
-    (status,) = {kind.status for kind in kinds}
+def _failure(kinds: list[ProblemType], *, by_gateway: bool) -> dict[str, Any]:
     references = [_reference(_problem_name(kind)) for kind in kinds]
     names = {"x-request-id", *(_PROBLEM_HEADERS[kind] for kind in kinds if kind in _PROBLEM_HEADERS)}
     answer: dict[str, Any] = {
         "description": " ".join(f"`{kind.code}`: {kind.detail}" for kind in kinds),
-        "headers": _headers(names, required=set() if status in _GATEWAY_STATUSES else {"x-request-id"}),
+        "headers": _headers(names, required=set() if by_gateway else {"x-request-id"}),
         "content": {
             problems.CONTENT_TYPE: {"schema": references[0] if len(references) == 1 else {"oneOf": references}}
         },
     }
-    if status in _GATEWAY_STATUSES:
+    if by_gateway:
         answer["content"]["application/json"] = {"schema": _reference(_GATEWAY_MESSAGE)}
     return answer
 

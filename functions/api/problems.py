@@ -98,6 +98,12 @@ UNAUTHENTICATED = ProblemType("unauthenticated", 401, "Please sign in", "The req
 ROUTE_UNKNOWN = ProblemType("route_unknown", 404, "No such route", "There is nothing at this path.")
 PRODUCT_UNKNOWN = ProblemType("product_unknown", 404, "No such product", "There is no product with this SKU.")
 ORDER_UNKNOWN = ProblemType("order_unknown", 404, "No such order", "You have no order with this number.")
+SIGNATURE_INVALID = ProblemType(
+    "signature_invalid", 401, "The signature is not valid", "Nothing proves that the payment gateway sent this."
+)
+GATEWAY_UNKNOWN = ProblemType(
+    "gateway_unknown", 404, "No such payment gateway", "No payment gateway of this name sends us events."
+)
 METHOD_NOT_ALLOWED = ProblemType(
     "method_not_allowed", 405, "Method not allowed", "The header Allow names the methods that this path answers to."
 )

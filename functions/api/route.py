@@ -50,6 +50,8 @@ class Route[Body, Query]:
     query: type[Query] | None = None
     headers: Callable[[Any], Mapping[str, str]] | None = None
     header_names: tuple[str, ...] = ()
+    takes_bytes: bool = False
+    """The body is handed on as its sender wrote it: whoever signed it signed these bytes."""
     public: bool = False
     problems: tuple[ProblemType, ...] = ()
 
@@ -60,6 +62,8 @@ class Route[Body, Query]:
             shared.add(problems.UNAUTHENTICATED)
         if self.body is not None:
             shared |= {problems.REQUEST_MALFORMED, problems.MEDIA_TYPE_UNSUPPORTED, problems.VALIDATION_FAILED}
+        if self.takes_bytes:
+            shared.add(problems.REQUEST_MALFORMED)
         if self.query is not None or "{" in self.path:
             shared.add(problems.VALIDATION_FAILED)
         return frozenset(shared | set(self.problems))

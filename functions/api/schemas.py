@@ -93,6 +93,12 @@ class HealthAnswer(AnswerModel):
     status: Literal["ok"]
 
 
+class WebhookAnswer(AnswerModel):
+    """The event is stored, now or before."""
+
+    status: Literal["ok"]
+
+
 class ProductAnswer(AnswerModel):
     """A product; `stock` is what is left in the shop."""
 

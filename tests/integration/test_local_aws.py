@@ -4,7 +4,7 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
@@ -14,10 +14,17 @@ from local import aws_lock, aws_setup
 from local.aws import LocalAws, _QuietHandler
 from local.mailbox import Mailbox
 from local.queues import create_queues, missing_queues, queue_url
+from local.state import Secrets
+from local.webhook_secrets import secret_id, webhook_secret
+from local.webhooks import Occurrence, signed
 from skincare.adapters.aws import AwsSession, Timeouts
+from skincare.adapters.webhook_secrets import SecretsManagerWebhookSecrets
 from skincare.jobs.queues import DEAD_LETTER_RETENTION, MAX_RECEIVE_COUNT, SOURCE_RETENTION, QueueName
+from skincare.payments.gateways import GATEWAYS
+from skincare.payments.models import EventStatus, Webhook
 
 QUICK = Timeouts(connect=timedelta(seconds=2), read=timedelta(seconds=25))
+SECRETS = Secrets(app_password="password of the tests", signing_key={})
 RAW_MAIL = b"To: buyer@example.com\r\nSubject: hello\r\n\r\nworld\r\n"
 
 
@@ -42,7 +49,7 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def aws(endpoint: str) -> AwsSession:
     session = AwsSession(endpoint)
-    aws_setup.prepare(session)
+    aws_setup.prepare(session, SECRETS)
     return session
 
 
@@ -68,6 +75,21 @@ class TestTheQueuesOfTheLocalAws:
         assert missing_queues(sqs) == ["documents"]
         create_queues(sqs)
         assert missing_queues(sqs) == []
+
+
+class TestTheSecretsOfTheLocalAws:
+    @pytest.mark.parametrize("gateway", list(GATEWAYS))
+    def test_let_each_gateway_sign(self, aws: AwsSession, gateway: str) -> None:
+        store = SecretsManagerWebhookSecrets({gateway: secret_id(gateway)}, aws=aws)
+        secret = webhook_secret(SECRETS, gateway)
+        assert store.secrets(gateway) == (secret,)
+        now = datetime.now(UTC)
+        what = Occurrence("event-1", "SKN-4T9QX-0M7KD", "transaction-1", "paid", 150_000, now)
+        request = signed(gateway, what, secret=secret, sent_at=now)
+        event = GATEWAYS[gateway].read(Webhook(request.body, request.headers, request.path), [secret], now)
+        assert event.report is not None
+        assert (event.report.status, event.report.amount_rupiah) == (EventStatus.PAID, 150_000)
+        assert abs((event.report.occurred_at or now) - now) <= timedelta(seconds=1)
 
 
 class TestAConsumerThatGoesAway:

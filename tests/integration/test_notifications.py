@@ -16,6 +16,7 @@ from skincare.notifications.ports import (
 )
 from tests.confirmation_bench import SHOP_URL, ConfirmationBench, bench
 from tests.factories import make_product, make_settings
+from tests.webhooks import FixedSecrets
 from worker.handlers import send_confirmation_email
 
 __all__ = ["bench"]
@@ -174,6 +175,7 @@ class TestTheHandler:
             queues={},
             publisher=Publisher(bench.database, {}),
             email=bench.mail,
+            webhook_secrets=FixedSecrets({}),
         )
         send_confirmation_email.handle(SendConfirmationEmail(order_number=number), app)
         assert f"https://toko.example.com/orders/{number}" in bench.mail.sent[0].text

@@ -291,7 +291,7 @@ class _FlakyDatabase(Database):
         self.broken = 0
         self._on_break = on_break
 
-    def connection(self):  # type: ignore[no-untyped-def]
+    def connection(self, **_: object):  # type: ignore[no-untyped-def]
         if self.break_next:
             self.break_next, self.broken = False, self.broken + 1
             self._on_break()
@@ -400,7 +400,7 @@ class _DyingDatabase(Database):
     def die(self) -> None:
         self._dead = True
 
-    def connection(self):  # type: ignore[no-untyped-def]
+    def connection(self, **_: object):  # type: ignore[no-untyped-def]
         if self._dead:
             raise _ProcessDied
         return super().connection()
@@ -439,6 +439,6 @@ class _CountingDatabase(Database):
         super().__init__(StaticCredentials(url), max_connections=4)
         self.lent = 0
 
-    def connection(self):  # type: ignore[no-untyped-def]
+    def connection(self, **_: object):  # type: ignore[no-untyped-def]
         self.lent += 1
         return super().connection()

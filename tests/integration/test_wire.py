@@ -3,6 +3,7 @@
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from importlib import import_module
 from types import ModuleType
 
@@ -14,12 +15,15 @@ import skincare
 from skincare.carts import repository as carts
 from skincare.catalog import repository as catalog
 from skincare.database.connection import Database, StaticCredentials
-from skincare.identifiers import new_job_id, new_order_number
+from skincare.identifiers import new_job_id, new_order_number, uuid7
 from skincare.jobs.repository import dead_letter, lease, operations, outbox
 from skincare.jobs.retry import Completed
 from skincare.notifications import repository as notifications
 from skincare.notifications.models import NotificationStatus, NotificationType
 from skincare.orders import repository as orders
+from skincare.payments import repository as payments
+from skincare.payments.models import EventId, EventStatus, GatewayEvent, Report
+from skincare.payments.settlement import PaymentEvent, settle
 from tests import ledger
 from tests.factories import fill_cart, make_order, make_place_order, make_product, make_user_id
 from tests.wire import Wire
@@ -71,6 +75,48 @@ def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], 
         (dead_letter, "redrive"): lambda: dead_letter.redrive(conn, [refused.job_id]),
         (operations, "cancel"): lambda: operations.cancel(conn, [waiting.job_id]),
         (operations, "list_jobs"): lambda: operations.list_jobs(conn),
+        **payment_queries(conn, seed),
+    }
+
+
+def payment_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], Query]:
+    """Return the part of `queries` that is about payments."""
+    number = make_order(seed).order.order_number
+    paid = PaymentEvent(
+        event_id=EventId(uuid7()),
+        gateway="doku",
+        event_key=number,
+        order_number=number,
+        transaction_id=number,
+        status=EventStatus.PAID,
+        amount_rupiah=150_000,
+        currency="IDR",
+        occurred_at=None,
+    )
+    report = Report(number, number, "SUCCESS", EventStatus.PAID, 150_000, "IDR", None)
+
+    def store(to: Connection, event_id: EventId, key: str) -> object:
+        event = GatewayEvent(key, {}, report)
+        job_id = new_job_id()
+        return payments.store(
+            to, event, gateway="doku", body=b"{}", event_id=event_id, job_id=job_id, request_id="request-1"
+        )
+
+    store(seed, paid.event_id, number)
+    order = payments.lock_order(seed, number)
+    assert order is not None
+    wrong = replace(paid, currency="USD")
+    return {
+        (payments, "store"): lambda: store(conn, EventId(uuid7()), f"{number}-other"),
+        (payments, "find_event"): lambda: payments.find_event(conn, paid.event_id),
+        (payments, "lock_order"): lambda: payments.lock_order(conn, number),
+        (payments, "total_of"): lambda: payments.total_of(conn, number),
+        (payments, "mark_applied"): lambda: payments.mark_applied(conn, paid.event_id),
+        (payments, "applied_events"): lambda: payments.applied_events(conn, number),
+        (payments, "foreign_transactions"): lambda: payments.foreign_transactions(conn, order.id, [paid.transaction]),
+        (payments, "save"): lambda: payments.save(
+            conn, order, settle(order.status, order.total_rupiah, [paid, wrong]), event_id=paid.event_id
+        ),
     }
 
 

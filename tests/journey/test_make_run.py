@@ -113,6 +113,48 @@ class TestARunningShop:
         assert listed("--state", "dead_letter") == []
         assert number in terminals.cli("jobs", "list").stdout
 
+    def test_the_command_line_pays_an_order(self, shop: tuple[Terminals, Command]) -> None:
+        terminals, _ = shop
+        number = place_order(terminals, "payer")
+
+        def send(*options: str, status: str = "paid") -> list[str]:
+            done = terminals.cli("webhook", "send", "--order", number, "--status", status, *options)
+            assert (done.returncode, done.stderr) == (0, "")
+            return done.stdout.splitlines()
+
+        def order_is(status: str) -> bool:
+            body = customer(terminals, "payer").get(f"/v1/orders/{number}").body
+            return bool(body["status"] == status)
+
+        for refused in ("--bad-signature", "--old"):
+            [line] = send("--gateway", "standard_webhooks", refused)
+            assert line.startswith('401 {"type":"urn:skincare:problem:signature_invalid"')
+        ok = '200 {"status":"ok"}'
+        assert send("--gateway", "midtrans", status="pending") == [ok]
+        assert send("--gateway", "doku", "--amount", "1") == [ok]
+        assert order_is("pending")
+        assert send("--gateway", "standard_webhooks", "--duplicate", "2") == [ok] * 3
+        wait_for(lambda: order_is("paid"), "the paid order")
+        assert send("--gateway", "standard_webhooks", status="refunded") == [ok]
+        wait_for(lambda: order_is("refunded"), "the refunded order")
+
+    def test_the_command_line_tells_the_secret_of_a_gateway(self, shop: tuple[Terminals, Command]) -> None:
+        terminals, _ = shop
+        secrets = {terminals.cli("webhook", "secret", "--gateway", name).stdout for name in ("doku", "midtrans")}
+        assert len(secrets) == 2
+        standard = terminals.cli("webhook", "secret", "--gateway", "standard_webhooks").stdout
+        assert standard.startswith("whsec_")
+        assert standard.count("\n") == 1
+
+    def test_a_webhook_that_makes_no_sense_is_told_so(self, shop: tuple[Terminals, Command]) -> None:
+        terminals, _ = shop
+        send = ("webhook", "send", "--status", "paid", "--order", "SKN-00000-00000", "--gateway")
+        unknown = terminals.cli(*send, "doku")
+        assert (unknown.returncode, unknown.stdout) == (1, "")
+        assert "say how much with --amount" in unknown.stderr
+        timeless = terminals.cli(*send, "xendit", "--old")
+        assert (timeless.returncode, timeless.stdout) == (2, "")
+
     def test_a_second_start_on_its_port_gives_one_sentence(self, shop: tuple[Terminals, Command]) -> None:
         terminals, command = shop
         assert_sentence(terminals.start("run"), "runs on port", str(terminals.port), str(command.pid))

@@ -154,6 +154,47 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/payments/webhook": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take in an event signed by the scheme of Standard Webhooks
+         * @description The body is `{event_id, order_number, status, amount_rupiah, currency, occurred_at, transaction_id}`, the
+         *     signature is in `webhook-signature`. A copy of an event gets the same answer; after any 5xx send it again.
+         */
+        post: operations["take_payment_event"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/payments/webhook/{gateway}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take in an event of one payment gateway, in its own form and with its own signature
+         * @description A copy of an event gets the same answer; after any 5xx send it again.
+         */
+        post: operations["take_gateway_event"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -379,6 +420,38 @@ export interface components {
         /** @description What the gateway on AWS answers by itself. */
         GatewayMessage: {
             message: string;
+        };
+        /**
+         * GatewayUnknownProblem
+         * @description No payment gateway of this name sends us events.
+         */
+        GatewayUnknownProblem: {
+            /**
+             * @description A URN made of `code`.
+             * @constant
+             */
+            type: "urn:skincare:problem:gateway_unknown";
+            /**
+             * @description What kind of problem it is, for people.
+             * @constant
+             */
+            title: "No such payment gateway";
+            /**
+             * @description The HTTP status of the answer.
+             * @constant
+             */
+            status: 404;
+            /** @description What to know about this occurrence, for people. */
+            detail: string;
+            /** @description A URN made of `request_id`. */
+            instance: string;
+            /**
+             * @description The kind of problem, for programs.
+             * @constant
+             */
+            code: "gateway_unknown";
+            /** @description As in the header X-Request-Id: quote it when asking for help. */
+            request_id: string;
         };
         /** HealthAnswer */
         HealthAnswer: {
@@ -909,6 +982,38 @@ export interface components {
             available: number;
         };
         /**
+         * SignatureInvalidProblem
+         * @description Nothing proves that the payment gateway sent this.
+         */
+        SignatureInvalidProblem: {
+            /**
+             * @description A URN made of `code`.
+             * @constant
+             */
+            type: "urn:skincare:problem:signature_invalid";
+            /**
+             * @description What kind of problem it is, for people.
+             * @constant
+             */
+            title: "The signature is not valid";
+            /**
+             * @description The HTTP status of the answer.
+             * @constant
+             */
+            status: 401;
+            /** @description What to know about this occurrence, for people. */
+            detail: string;
+            /** @description A URN made of `request_id`. */
+            instance: string;
+            /**
+             * @description The kind of problem, for programs.
+             * @constant
+             */
+            code: "signature_invalid";
+            /** @description As in the header X-Request-Id: quote it when asking for help. */
+            request_id: string;
+        };
+        /**
          * UnauthenticatedProblem
          * @description The request carries no usable token.
          */
@@ -1005,6 +1110,14 @@ export interface components {
             request_id: string;
             /** @description Every rule that the request breaks. */
             errors: components["schemas"]["FieldError"][];
+        };
+        /**
+         * WebhookAnswer
+         * @description The event is stored, now or before.
+         */
+        WebhookAnswer: {
+            /** @constant */
+            status: "ok";
         };
     };
     responses: {
@@ -2045,6 +2158,234 @@ export interface operations {
                 };
                 content: {
                     "application/problem+json": components["schemas"]["ConcurrentRequestProblem"] | components["schemas"]["OrderNotCancellableProblem"];
+                };
+            };
+            /** @description `body_too_large`: A body has at most 65536 bytes. */
+            413: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["BodyTooLargeProblem"];
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+            /** @description `validation_failed`: The fields listed in errors break a rule. */
+            422: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ValidationFailedProblem"];
+                };
+            };
+            /** @description The gateway takes no more requests at the moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+            /** @description `internal_error`: The error is on our side and has been recorded. */
+            500: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["InternalErrorProblem"];
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+            /** @description `unavailable`: Repeat the request shortly, with the same Idempotency-Key. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "retry-after"?: number;
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["UnavailableProblem"];
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+        };
+    };
+    take_payment_event: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description The event is stored, now or before. */
+            200: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookAnswer"];
+                };
+            };
+            /** @description `request_malformed`: The request cannot be read. */
+            400: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["RequestMalformedProblem"];
+                };
+            };
+            /** @description `signature_invalid`: Nothing proves that the payment gateway sent this. */
+            401: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["SignatureInvalidProblem"];
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+            /** @description `gateway_unknown`: No payment gateway of this name sends us events. */
+            404: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["GatewayUnknownProblem"];
+                };
+            };
+            /** @description `body_too_large`: A body has at most 65536 bytes. */
+            413: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["BodyTooLargeProblem"];
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+            /** @description The gateway takes no more requests at the moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+            /** @description `internal_error`: The error is on our side and has been recorded. */
+            500: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["InternalErrorProblem"];
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+            /** @description `unavailable`: Repeat the request shortly, with the same Idempotency-Key. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "retry-after"?: number;
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["UnavailableProblem"];
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+        };
+    };
+    take_gateway_event: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A payment gateway: midtrans, xendit or doku. */
+                gateway: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": Record<string, never>;
+            };
+        };
+        responses: {
+            /** @description The event is stored, now or before. */
+            200: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookAnswer"];
+                };
+            };
+            /** @description `request_malformed`: The request cannot be read. */
+            400: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["RequestMalformedProblem"];
+                };
+            };
+            /** @description `signature_invalid`: Nothing proves that the payment gateway sent this. */
+            401: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["SignatureInvalidProblem"];
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+            /** @description `gateway_unknown`: No payment gateway of this name sends us events. */
+            404: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["GatewayUnknownProblem"];
                 };
             };
             /** @description `body_too_large`: A body has at most 65536 bytes. */

@@ -130,7 +130,12 @@ class TestAnErrorOfOurs:
 
 
 class TestTheDatabaseBeingAway:
-    @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
+    @pytest.mark.parametrize(
+        "route",
+        # What a gateway did not sign never gets as far as the database.
+        [route for route in ROUTES if not route.takes_bytes],
+        ids=lambda route: f"{route.method} {route.path}",
+    )
     def test_is_503_with_a_time_to_come_back_on_every_route(self, route: Route[Any, Any]) -> None:
         bodies = {"PUT": {"quantity": 1}, "POST": {}}
         client = Client(make_app(), "user")

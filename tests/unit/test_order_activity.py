@@ -92,4 +92,4 @@ class TestTheNextLook:
 class TestTheNamesThatCustomersSee:
     def test_are_never_those_of_the_job_types(self) -> None:
         names = {payload.job_type: payload.shown_as for payload in PAYLOADS}
-        assert names == {"send_confirmation_email": "confirmation_email"}
+        assert names == {"send_confirmation_email": "confirmation_email", "process_payment": None}

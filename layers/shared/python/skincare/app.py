@@ -7,6 +7,7 @@ from skincare.database.connection import Database
 from skincare.jobs.ports import Queues
 from skincare.jobs.publisher import Publisher
 from skincare.notifications.ports import EmailSender
+from skincare.payments.ports import SecretStore
 
 
 @dataclass(frozen=True)
@@ -18,3 +19,4 @@ class App:
     queues: Queues
     publisher: Publisher
     email: EmailSender
+    webhook_secrets: SecretStore

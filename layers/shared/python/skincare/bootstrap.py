@@ -7,6 +7,7 @@ from skincare.adapters.aws import AwsSession
 from skincare.adapters.secrets import SecretsManagerDatabaseCredentials
 from skincare.adapters.ses import SesEmailSender
 from skincare.adapters.sqs import IN_THE_BACKGROUND, WHILE_A_CUSTOMER_WAITS, SqsQueue
+from skincare.adapters.webhook_secrets import SecretsManagerWebhookSecrets
 from skincare.app import App
 from skincare.config import Settings, require
 from skincare.database.connection import Credentials, Database, StaticCredentials
@@ -41,6 +42,7 @@ def build_app(settings: Settings) -> App:
         email=SesEmailSender(
             require(settings.mail_from, "MAIL_FROM"), configuration_set=settings.mail_configuration_set, aws=aws
         ),
+        webhook_secrets=SecretsManagerWebhookSecrets(settings.webhook_secret_ids, aws=aws),
     )
 
 

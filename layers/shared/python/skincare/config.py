@@ -29,6 +29,10 @@ class Settings:
     mail_from: str | None
     mail_configuration_set: str | None
     shop_url: str
+    webhook_secret_ids: Mapping[str, str]
+    """Payment gateway to the secret that holds its signing secrets, from WEBHOOK_SECRET_ID_<GATEWAY>."""
+    public_path_prefix: str
+    """What callers put before our own paths, such as the mapping of a custom domain: some gateways sign it."""
 
     @staticmethod
     def from_env(environ: Mapping[str, str] | None = None) -> "Settings":
@@ -47,6 +51,8 @@ class Settings:
             mail_from=env.get("MAIL_FROM") or None,
             mail_configuration_set=env.get("MAIL_CONFIGURATION_SET") or None,
             shop_url=env.get("SHOP_URL", "https://shop.example.com"),
+            webhook_secret_ids=_by_suffix(env, "WEBHOOK_SECRET_ID_"),
+            public_path_prefix=env.get("PUBLIC_PATH_PREFIX", "").rstrip("/"),
         )
 
 

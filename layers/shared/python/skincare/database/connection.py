@@ -64,10 +64,11 @@ class Database:
         self._renewing = threading.Lock()
 
     @contextlib.contextmanager
-    def connection(self) -> Iterator[Connection]:
+    def connection(self, *, answer_within_s: float | None = None) -> Iterator[Connection]:
         """Lend a working connection; it comes back usable or not at all.
 
-        A thread that asks for a second one while it has the first may wait for itself: do not.
+        With `answer_within_s` a server that hangs is given up after so long, instead of longer than any
+        statement may take. A thread that asks for a second one while it has the first may wait for itself: do not.
         """
         if not self._slots.acquire(timeout=_TURN_WITHIN_S):
             raise DatabaseUnavailable(TimeoutError())
@@ -77,7 +78,8 @@ class Database:
             except psycopg.OperationalError as error:
                 raise DatabaseUnavailable(error) from error
             try:
-                yield conn
+                with conn.hurried(answer_within_s) if answer_within_s else contextlib.nullcontext():
+                    yield conn
             except psycopg.Error as error:
                 unavailable = _translate(error, conn)
                 if unavailable is None:

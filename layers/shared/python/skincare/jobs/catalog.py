@@ -6,7 +6,7 @@ survive a newer API during a deploy.
 """
 
 from datetime import timedelta
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -39,7 +39,17 @@ class SendConfirmationEmail(JobPayload):
     order_number: str = Field(min_length=1, max_length=64)
 
 
-PAYLOADS: tuple[type[JobPayload], ...] = (SendConfirmationEmail,)
+class ProcessPayment(JobPayload):
+    """Apply what a payment gateway told us."""
+
+    job_type: ClassVar[str] = "process_payment"
+    queue: ClassVar[QueueName] = QueueName.PAYMENTS
+    budget: ClassVar[timedelta] = timedelta(hours=72)
+
+    event_id: Annotated[str, Field(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
+
+
+PAYLOADS: tuple[type[JobPayload], ...] = (SendConfirmationEmail, ProcessPayment)
 """Every job type there is."""
 
 BUDGETS = {payload.job_type: payload.budget for payload in PAYLOADS}

@@ -1,0 +1,101 @@
+"""`skincare webhook …`: what payment gateways would send to the local system."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from cli.system import known_secrets, plain_errors, running_system
+from local.errors import LocalSystemError
+
+app = typer.Typer(no_args_is_help=True, help="Webhooks of payment gateways, to the local system.")
+
+_OLD = timedelta(minutes=10)
+
+
+class GatewayName(StrEnum):
+    """The gateways, as in the paths of their webhooks."""
+
+    STANDARD_WEBHOOKS = "standard_webhooks"
+    MIDTRANS = "midtrans"
+    XENDIT = "xendit"
+    DOKU = "doku"
+
+
+@app.callback()
+def webhook() -> None:
+    """Webhooks of payment gateways, to the local system."""
+
+
+@app.command()
+def secret(gateway: Annotated[GatewayName, typer.Option(help="Whose secret.")]) -> None:
+    """Print the secret that a gateway signs with."""
+    from local.webhook_secrets import webhook_secret
+
+    with plain_errors():
+        print(webhook_secret(known_secrets(), gateway))
+
+
+@app.command()
+def send(
+    *,
+    gateway: Annotated[GatewayName, typer.Option(help="Who sends it.")],
+    order: Annotated[str, typer.Option(help="The order's number.")],
+    status: Annotated[str, typer.Option(help="pending, paid, failed, expired, refunded, … or the gateway's own word.")],
+    amount: Annotated[int | None, typer.Option(help="Whole rupiah; the order's total by default.")] = None,
+    bad_signature: Annotated[bool, typer.Option("--bad-signature", help="Sign with another secret.")] = False,
+    duplicate: Annotated[int, typer.Option(min=0, max=100, help="How many more times to send the same event.")] = 0,
+    old: Annotated[bool, typer.Option("--old", help="Sign a time of ten minutes ago.")] = False,
+    transaction: Annotated[
+        str | None, typer.Option(help="The gateway's transaction; one per order by default.")
+    ] = None,
+) -> None:
+    """Send a signed event and print each HTTP answer: the status and the body."""
+    from local.loopback import LoopbackClient
+    from local.settings import LOOPBACK, LocalSettings
+    from local.webhook_secrets import webhook_secret
+    from local.webhooks import TIMED, Occurrence, signed
+    from skincare.identifiers import uuid7
+
+    if old and gateway not in TIMED:
+        raise typer.BadParameter(f"{gateway} signs no time", param_hint="--old")
+    now = datetime.now(UTC)
+    with plain_errors():
+        key = webhook_secret(known_secrets(), f"{gateway} forged" if bad_signature else gateway)
+        what = Occurrence(
+            event_id=str(uuid7()),
+            order_number=order,
+            transaction_id=transaction or f"{gateway}-{order}",
+            status=status,
+            amount_rupiah=_total(order) if amount is None else amount,
+            occurred_at=now,
+        )
+        request = signed(gateway, what, secret=key, sent_at=now - _OLD if old else now)
+        client = LoopbackClient(f"http://{LOOPBACK}:{LocalSettings.from_env().port}")
+        for _ in range(1 + duplicate):
+            try:
+                answer = client.call("POST", request.path, request.body, request.headers)
+            except OSError as error:
+                raise LocalSystemError(f"The local system does not answer ({type(error).__name__}).") from error
+            print(answer.status, json.dumps(answer.body, separators=(",", ":")))
+
+
+def _total(order_number: str) -> int:
+    """Return what an order costs; raises `LocalSystemError` where there is no such order."""
+    from skincare.database.connection import Database, DatabaseUnavailable, StaticCredentials
+    from skincare.identifiers import OrderNumber
+    from skincare.payments.repository import total_of
+
+    database = Database(StaticCredentials(running_system().database_url))
+    try:
+        with database.connection() as conn:
+            total = total_of(conn, OrderNumber(order_number))
+    except DatabaseUnavailable as error:
+        raise LocalSystemError(f"The local system's database does not answer: {error}.") from error
+    finally:
+        database.close()
+    if total is None:
+        raise LocalSystemError(f"There is no order {order_number}: say how much with --amount.")
+    return total

@@ -1,0 +1,1 @@
+"""Payments: what gateways tell us, and what follows from it."""

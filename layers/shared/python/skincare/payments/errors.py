@@ -1,0 +1,66 @@
+"""Why a webhook was not taken."""
+
+from skincare.errors import PermanentError, SkincareError, TransientError
+
+
+class SignatureInvalid(SkincareError):
+    """Nothing proves that the gateway sent this; the reason names what was looked at, never what was sent."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the webhook is not signed: {reason}")
+
+
+class WebhookMalformed(SkincareError):
+    """The body is not a JSON object, so that nothing in it can be found."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the webhook cannot be read: {reason}")
+
+
+class GatewayUnknown(SkincareError):
+    """No gateway of this name sends us anything. The name is not repeated: a stranger typed it."""
+
+    def __init__(self) -> None:
+        super().__init__("there is no such payment gateway")
+
+
+class SecretsUnavailable(TransientError):
+    """The signing secrets cannot be had now, so that nobody can tell a true event from a forged one."""
+
+    def __init__(self, gateway: str, reason: str) -> None:
+        super().__init__(f"no signing secrets of {gateway}: {reason}")
+
+
+class PaymentEventUnknown(TransientError):
+    """The event is not visible yet."""
+
+    def __init__(self, event_id: object) -> None:
+        super().__init__(f"payment event {event_id} is not stored yet")
+
+
+class PaidOrderUnknown(TransientError):
+    """The event is about an order that is not visible yet, or that nobody ever placed."""
+
+    def __init__(self, event_id: object) -> None:
+        super().__init__(f"the order of payment event {event_id} is not stored yet")
+
+
+class TransactionContested(TransientError):
+    """Another order got the same transaction at the same moment; the next try sees it."""
+
+    def __init__(self, event_id: object) -> None:
+        super().__init__(f"the transaction of payment event {event_id} was written by another order just now")
+
+
+class ConfirmationMissing(PermanentError):
+    """The signature does not cover what the event says, and this release cannot ask the gateway."""
+
+    def __init__(self, event_id: object, gateway: str) -> None:
+        super().__init__(f"payment event {event_id} must be confirmed by {gateway}, which nobody can ask")
+
+
+class WebhookContested(TransientError):
+    """A copy of the same event is being stored at this moment."""
+
+    def __init__(self) -> None:
+        super().__init__("another copy of the webhook is being stored")

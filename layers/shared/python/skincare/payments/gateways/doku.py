@@ -1,0 +1,84 @@
+"""DOKU, its non-SNAP notifications: https://developers.doku.com/get-started-with-doku-api/signature-component/non-snap."""
+
+import base64
+import hashlib
+import hmac
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from skincare.payments import members
+from skincare.payments.errors import SignatureInvalid
+from skincare.payments.models import EventStatus, GatewayEvent, Report, Webhook
+from skincare.payments.signatures import check_time, matches_any, plain_header
+
+_CLIENT, _REQUEST, _TIME, _SIGNATURE = "client-id", "request-id", "request-timestamp", "signature"
+
+_STATUSES = {
+    "PENDING": EventStatus.PENDING,
+    "SUCCESS": EventStatus.PAID,
+    "FAILED": EventStatus.FAILED,
+    "EXPIRED": EventStatus.EXPIRED,
+}
+
+
+def sign(secret: str, body: bytes, *, client_id: str, request_id: str, timestamp: str, path: str) -> str:
+    """Return the header `Signature`; `path` is the one that DOKU called."""
+    digest = base64.b64encode(hashlib.sha256(body).digest()).decode()
+    signed = (
+        f"Client-Id:{client_id}\nRequest-Id:{request_id}\nRequest-Timestamp:{timestamp}\n"
+        f"Request-Target:{path}\nDigest:{digest}"
+    )
+    key = secret.encode("utf-8", "surrogatepass")
+    return "HMACSHA256=" + base64.b64encode(hmac.digest(key, signed.encode(), hashlib.sha256)).decode()
+
+
+class Doku:
+    """Notifications that are signed with the secret key of our account."""
+
+    name = "doku"
+    status_is_signed = True
+
+    def read(self, webhook: Webhook, secrets: Sequence[str], now: datetime) -> GatewayEvent:
+        client_id, request_id, timestamp = (plain_header(webhook, name) for name in (_CLIENT, _REQUEST, _TIME))
+        given = plain_header(webhook, _SIGNATURE)
+        check_time(_moment(timestamp), now)
+        expected = [
+            sign(
+                secret, webhook.body, client_id=client_id, request_id=request_id, timestamp=timestamp, path=webhook.path
+            ).encode()
+            for secret in secrets
+            if secret
+        ]
+        if not matches_any(given.encode(), expected):
+            raise SignatureInvalid(f"the header {_SIGNATURE} is not of ours")
+        headers = {_CLIENT: client_id, _REQUEST: request_id, _TIME: timestamp}
+        content = members.parse(webhook.body)
+        try:
+            return GatewayEvent(request_id, headers, _report(content))
+        except members.MemberFlawed as flaw:
+            return GatewayEvent(request_id, headers, None, str(flaw))
+
+
+def _moment(timestamp: str) -> datetime:
+    try:
+        sent_at = members.moment({"time": timestamp}, "time")
+    except members.MemberFlawed:
+        sent_at = None
+    if sent_at is None:
+        raise SignatureInvalid(f"the header {_TIME} is not a time")
+    return sent_at
+
+
+def _report(content: Mapping[str, Any]) -> Report:
+    order, transaction = members.inner(content, "order"), members.inner(content, "transaction")
+    reported = members.text(transaction, "status", longest=64)
+    return Report(
+        order_number=members.text(order, "invoice_number", longest=64),
+        transaction_id=members.text(transaction, "original_request_id", longest=128),
+        reported_status=reported,
+        status=_STATUSES.get(reported),
+        amount_rupiah=members.rupiah(order, "amount"),
+        currency=members.text({"currency": "IDR"} | order, "currency", longest=8),
+        occurred_at=members.moment(transaction, "date"),
+    )

@@ -1,0 +1,61 @@
+"""Xendit: https://developers.xendit.co/api-reference/#webhooks (invoices).
+
+A webhook carries a shared token and no signature: whoever knows the token can say anything, so an event of
+Xendit must be confirmed before money moves.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from skincare.payments import members
+from skincare.payments.errors import SignatureInvalid
+from skincare.payments.models import EventStatus, GatewayEvent, Report, Webhook
+from skincare.payments.signatures import matches_any, plain_header
+
+_TOKEN, _ID = "x-callback-token", "webhook-id"
+
+_STATUSES = {
+    "PENDING": EventStatus.PENDING,
+    "PAID": EventStatus.PAID,
+    # The money reached our balance at Xendit: the same payment, told again.
+    "SETTLED": EventStatus.PAID,
+    "EXPIRED": EventStatus.EXPIRED,
+    "FAILED": EventStatus.FAILED,
+}
+
+
+class Xendit:
+    """Invoice callbacks with the token of our account."""
+
+    name = "xendit"
+    status_is_signed = False
+
+    def read(self, webhook: Webhook, secrets: Sequence[str], now: datetime) -> GatewayEvent:  # noqa: ARG002  no time is signed
+        token = webhook.headers.get(_TOKEN, "").encode("utf-8", "surrogatepass")
+        # An empty secret would be matched by a header that is missing.
+        if not matches_any(token, [secret.encode("utf-8", "surrogatepass") for secret in secrets if secret]):
+            raise SignatureInvalid(f"the header {_TOKEN} is not ours")
+        key = plain_header(webhook, _ID)
+        content = members.parse(webhook.body)
+        headers = {_ID: key}
+        if "external_id" not in content:
+            # Other products of Xendit call the same address.
+            return GatewayEvent(key, headers, None)
+        try:
+            return GatewayEvent(key, headers, _report(content))
+        except members.MemberFlawed as flaw:
+            return GatewayEvent(key, headers, None, str(flaw))
+
+
+def _report(content: Mapping[str, Any]) -> Report:
+    reported = members.text(content, "status", longest=64)
+    return Report(
+        order_number=members.text(content, "external_id", longest=64),
+        transaction_id=members.text(content, "id", longest=128),
+        reported_status=reported,
+        status=_STATUSES.get(reported),
+        amount_rupiah=members.rupiah(content, "paid_amount" if "paid_amount" in content else "amount"),
+        currency=members.text(content, "currency", longest=8),
+        occurred_at=members.moment(content, "paid_at") or members.moment(content, "updated"),
+    )

@@ -1,0 +1,108 @@
+"""The members of a gateway's JSON body, read loosely: what we do not need may be anything."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, tzinfo
+from typing import Any, NoReturn
+
+from skincare.payments.errors import WebhookMalformed
+
+_DEEPEST = 32
+_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
+_WHOLE = re.compile(r"-?[0-9]{1,18}(?:\.0{1,2})?")
+
+
+class Digits(str):
+    """A number of the body in its own characters: a signature covers `150000.00` and not 150000.0."""
+
+    __slots__ = ()
+
+
+class MemberFlawed(ValueError):
+    """A member that we need is missing or not usable; the message names it and does not quote it."""
+
+
+def parse(body: bytes) -> dict[str, Any]:
+    """Return the members of a JSON object; raises `WebhookMalformed`.
+
+    Half surrogate pairs and NUL pass: the members that hold them are flawed, if we need them at all.
+    """
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        raise WebhookMalformed("the body is not UTF-8") from None
+    if _too_deep(text):
+        raise WebhookMalformed(f"the body is nested more than {_DEEPEST} levels deep")
+    try:
+        value = json.loads(
+            text, parse_int=Digits, parse_float=Digits, parse_constant=_refuse, object_pairs_hook=_without_repetition
+        )
+    except ValueError:
+        raise WebhookMalformed("the body is not JSON") from None
+    if not isinstance(value, dict):
+        raise WebhookMalformed("the body is not a JSON object")
+    return value
+
+
+def digest(body: bytes) -> str:
+    """Name a body by its SHA-256."""
+    return hashlib.sha256(body).hexdigest()
+
+
+def inner(members: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return the members of an object inside, none where it is no object."""
+    value = members.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def text(members: Mapping[str, Any], name: str, *, longest: int) -> str:
+    """Return a text that people can read and PostgreSQL can store; raises `MemberFlawed`."""
+    value = members.get(name)
+    if not isinstance(value, str) or isinstance(value, Digits):
+        raise MemberFlawed(f"{name} is not text")
+    if not 1 <= len(value) <= longest or not value.isprintable():
+        raise MemberFlawed(f"{name} is not 1 to {longest} printable characters")
+    return value
+
+
+def rupiah(members: Mapping[str, Any], name: str) -> int:
+    """Return whole rupiah, from a number or a text such as `150000` and `150000.00`; raises `MemberFlawed`."""
+    value = members.get(name)
+    if not isinstance(value, str) or not _WHOLE.fullmatch(value):
+        raise MemberFlawed(f"{name} is not an amount of whole rupiah")
+    return int(value.partition(".")[0])
+
+
+def moment(members: Mapping[str, Any], name: str, *, zone: tzinfo = UTC) -> datetime | None:
+    """Return a time, None where there is none; one without an offset is of `zone`. Raises `MemberFlawed`."""
+    value = members.get(name)
+    if value is None:
+        return None
+    try:
+        read = datetime.fromisoformat(value if isinstance(value, str) else "")
+        return (read if read.tzinfo else read.replace(tzinfo=zone)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise MemberFlawed(f"{name} is not a time") from None
+
+
+def _too_deep(content: str) -> bool:
+    depth = 0
+    for match in _BRACKETS.finditer(content):
+        depth += (match[0] in "[{") - (match[0] in "]}")
+        if depth > _DEEPEST:
+            return True
+    return False
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def _without_repetition(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    # Two readers of one body could see two values: nobody means that.
+    unique = dict(members)
+    if len(unique) != len(members):
+        raise ValueError("repeated member")
+    return unique

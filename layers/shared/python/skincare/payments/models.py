@@ -1,0 +1,85 @@
+"""What a payment gateway tells us, in one shape for all of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import NewType
+from uuid import UUID
+
+EventId = NewType("EventId", UUID)
+
+
+class EventStatus(StrEnum):
+    """What happened to one transaction at the gateway."""
+
+    PENDING = "pending"
+    PAID = "paid"
+    FAILED = "failed"
+    EXPIRED = "expired"
+    REFUNDED = "refunded"
+    PARTIALLY_REFUNDED = "partially_refunded"
+    CHARGEBACK = "chargeback"
+
+
+class EventState(StrEnum):
+    """What became of a stored event."""
+
+    RECEIVED = "received"
+    APPLIED = "applied"
+    IGNORED = "ignored"
+    """Nothing of ours follows from it."""
+    QUARANTINED = "quarantined"
+    """A person must look at it."""
+
+
+@dataclass(frozen=True)
+class Webhook:
+    """A request as it arrived: `body` holds the bytes that were signed.
+
+    Header names are lower case, and a header that was sent twice is joined by a comma. `path` is the one
+    that the gateway called, in front of any stage or mapping of ours.
+    """
+
+    body: bytes = field(repr=False)
+    headers: Mapping[str, str] = field(repr=False)
+    path: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a gateway's event says. `amount_rupiah` is as told: zero and less are possible.
+
+    Of a refund it is what this refund gives back, and `refund_key` tells it from the others.
+    """
+
+    order_number: str
+    transaction_id: str
+    reported_status: str
+    status: EventStatus | None
+    """None: a word of the gateway that means nothing to us."""
+    amount_rupiah: int
+    currency: str
+    occurred_at: datetime | None
+    refund_key: str | None = None
+
+
+@dataclass(frozen=True)
+class GatewayEvent:
+    """A webhook whose signature is right. `key` is the same for every copy of one event.
+
+    `headers` are those that belong to the evidence and hold no secret. With a `flaw` the event waits for a
+    person, who is told why without a word of what was sent. Without a report and a flaw it is not about a payment.
+    """
+
+    key: str
+    headers: Mapping[str, str]
+    report: Report | None
+    flaw: str | None = None
+
+    @property
+    def state(self) -> EventState:
+        if self.flaw is not None:
+            return EventState.QUARANTINED
+        known = self.report is not None and self.report.status is not None
+        return EventState.RECEIVED if known else EventState.IGNORED

@@ -1,0 +1,268 @@
+"""Payment events, payments and anomalies in PostgreSQL."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg import Connection
+from psycopg.rows import dict_row
+from psycopg.types.json import Jsonb
+
+from skincare.identifiers import JobId, OrderNumber
+from skincare.jobs.catalog import ProcessPayment
+from skincare.jobs.models import DueJob
+from skincare.orders.models import OrderStatus
+from skincare.payments.errors import TransactionContested
+from skincare.payments.models import EventId, EventState, EventStatus, GatewayEvent
+from skincare.payments.settlement import Anomaly, Payment, PaymentEvent, Settlement, Transaction
+
+
+@dataclass(frozen=True)
+class Intake:
+    """What storing an event did. `job` is to be published; None where nothing follows from the event."""
+
+    is_new: bool
+    job: DueJob | None
+
+
+@dataclass(frozen=True)
+class LockedOrder:
+    """An order that nobody else can change until the transaction ends."""
+
+    id: int
+    status: OrderStatus
+    total_rupiah: int
+
+
+def store(
+    conn: Connection,
+    event: GatewayEvent,
+    *,
+    gateway: str,
+    body: bytes,
+    event_id: EventId,
+    job_id: JobId,
+    request_id: str,
+) -> Intake:
+    """Store an event with its job in one statement, once per gateway and key."""
+    report = event.report
+    payload = ProcessPayment(event_id=str(event_id))
+    row = conn.execute(
+        """
+        WITH event AS (
+            INSERT INTO payment_events (
+                id, gateway, event_key, body, headers, order_number, transaction_id, reported_status, status,
+                amount_rupiah, currency, refund_key, occurred_at, state, flaw, request_id
+            ) VALUES (
+                %(id)s, %(gateway)s, %(event_key)s, %(body)s, %(headers)s, %(order_number)s, %(transaction_id)s,
+                %(reported_status)s, %(status)s, %(amount_rupiah)s, %(currency)s, %(refund_key)s, %(occurred_at)s,
+                %(state)s, %(flaw)s, %(request_id)s
+            ) ON CONFLICT (gateway, event_key) DO NOTHING
+            RETURNING state
+        ), job AS (
+            INSERT INTO jobs (id, job_type, queue, payload, order_number, request_id, publish_at)
+            SELECT %(job_id)s, %(job_type)s, %(queue)s, %(payload)s, %(order_number)s, %(request_id)s,
+                now() + interval '30 seconds'
+            FROM event WHERE state = 'received'
+            RETURNING publish_at
+        )
+        SELECT (SELECT count(*) FROM event), (SELECT publish_at FROM job)""",
+        {
+            "id": event_id,
+            "gateway": gateway,
+            "event_key": event.key,
+            "body": body,
+            "headers": Jsonb(dict(event.headers)),
+            "order_number": report and report.order_number,
+            "transaction_id": report and report.transaction_id,
+            "reported_status": report and report.reported_status,
+            "status": report and report.status,
+            "amount_rupiah": report and report.amount_rupiah,
+            "currency": report and report.currency,
+            "refund_key": report and report.refund_key,
+            "occurred_at": report and report.occurred_at,
+            "state": event.state,
+            "flaw": event.flaw,
+            "request_id": request_id,
+            "job_id": job_id,
+            "job_type": payload.job_type,
+            "queue": payload.queue,
+            "payload": Jsonb(payload.model_dump()),
+        },
+    ).fetchone()
+    assert row is not None  # noqa: S101  a SELECT without FROM answers a row
+    stored, publish_at = row
+    if publish_at is None or report is None:
+        return Intake(stored == 1, None)
+    job = DueJob(
+        job_id=job_id,
+        job_type=payload.job_type,
+        queue=payload.queue,
+        payload=payload.model_dump(),
+        publish_at=publish_at,
+        request_id=request_id,
+        order_number=report.order_number,
+    )
+    return Intake(is_new=True, job=job)
+
+
+def find_event(conn: Connection, event_id: EventId) -> tuple[EventState, PaymentEvent | None] | None:
+    """Return what became of an event and, where it can be applied, what it says."""
+    row = (
+        conn.cursor(row_factory=dict_row)
+        .execute(f"SELECT state, {_EVENT_COLUMNS} FROM payment_events WHERE id = %(id)s", {"id": event_id})  # noqa: S608  our own constant
+        .fetchone()
+    )
+    if row is None:
+        return None
+    state = EventState(row.pop("state"))
+    return state, _event(row) if state in {EventState.RECEIVED, EventState.APPLIED} else None
+
+
+def lock_order(conn: Connection, order_number: OrderNumber) -> LockedOrder | None:
+    """Lock an order until the transaction ends: all that changes it waits for its row."""
+    row = conn.execute(
+        "SELECT id, status, total_rupiah FROM orders WHERE order_number = %(order_number)s FOR NO KEY UPDATE",
+        {"order_number": order_number},
+    ).fetchone()
+    return None if row is None else LockedOrder(row[0], OrderStatus(row[1]), row[2])
+
+
+def total_of(conn: Connection, order_number: OrderNumber) -> int | None:
+    """Return what an order costs in whole rupiah, None where there is no such order."""
+    row = conn.execute(
+        "SELECT total_rupiah FROM orders WHERE order_number = %(order_number)s", {"order_number": order_number}
+    ).fetchone()
+    return None if row is None else int(row[0])
+
+
+def mark_applied(conn: Connection, event_id: EventId) -> bool:
+    """Note that an event is applied; False means somebody already did."""
+    cur = conn.execute(
+        "UPDATE payment_events SET state = 'applied', applied_at = now() WHERE id = %(id)s AND state = 'received'",
+        {"id": event_id},
+    )
+    return cur.rowcount == 1
+
+
+def applied_events(conn: Connection, order_number: OrderNumber) -> list[PaymentEvent]:
+    """Return every applied event of an order."""
+    rows = conn.cursor(row_factory=dict_row).execute(
+        f"""
+        SELECT {_EVENT_COLUMNS} FROM payment_events
+        WHERE order_number = %(order_number)s AND state = 'applied'""",  # noqa: S608  our own constant
+        {"order_number": order_number},
+    )
+    return [_event(row) for row in rows]
+
+
+def foreign_transactions(conn: Connection, order_id: int, transactions: Collection[Transaction]) -> set[Transaction]:
+    """Return those of the transactions that belong to another order."""
+    rows = conn.execute(
+        """
+        SELECT p.gateway, p.transaction_id
+        FROM unnest(%(gateways)s::text[], %(ids)s::text[]) AS t (gateway, transaction_id)
+        JOIN payments p ON p.gateway = t.gateway AND p.transaction_id = t.transaction_id
+        WHERE p.order_id <> %(order_id)s""",
+        {
+            "order_id": order_id,
+            "gateways": [gateway for gateway, _ in transactions],
+            "ids": [transaction_id for _, transaction_id in transactions],
+        },
+    )
+    return {(gateway, transaction_id) for gateway, transaction_id in rows}
+
+
+def save(conn: Connection, order: LockedOrder, settlement: Settlement, *, event_id: EventId) -> list[Anomaly]:
+    """Write what the events of a locked order add up to; return the anomalies that are new.
+
+    Raises `TransactionContested`.
+    """
+    # First take the role of the payer away, then give it: an order has one at a time.
+    for payment in sorted(settlement.payments, key=lambda each: (each.pays_order, each.transaction)):
+        if not _save_payment(conn, order.id, payment):
+            raise TransactionContested(event_id)
+    conn.execute(
+        """
+        UPDATE orders SET status = %(status)s, paid_at = coalesce(paid_at, now())
+        WHERE id = %(id)s AND status = %(was)s AND status <> %(status)s""",
+        {"id": order.id, "status": settlement.order_status, "was": order.status},
+    )
+    return _save_anomalies(conn, order, settlement.anomalies)
+
+
+def _save_payment(conn: Connection, order_id: int, payment: Payment) -> bool:
+    """Write a payment; False means that the transaction belongs to another order."""
+    gateway, transaction_id = payment.transaction
+    cur = conn.execute(
+        """
+        INSERT INTO payments AS p (
+            order_id, gateway, transaction_id, status, amount_rupiah, refunded_rupiah, event_id, pays_order
+        ) VALUES (
+            %(order_id)s, %(gateway)s, %(transaction_id)s, %(status)s, %(amount_rupiah)s, %(refunded_rupiah)s,
+            %(event_id)s, %(pays_order)s
+        ) ON CONFLICT (gateway, transaction_id) DO UPDATE SET
+            status = excluded.status, amount_rupiah = excluded.amount_rupiah,
+            refunded_rupiah = excluded.refunded_rupiah, event_id = excluded.event_id,
+            pays_order = excluded.pays_order, updated_at = now()
+        WHERE p.order_id = excluded.order_id""",
+        {
+            "order_id": order_id,
+            "gateway": gateway,
+            "transaction_id": transaction_id,
+            "status": payment.status,
+            "amount_rupiah": payment.amount_rupiah,
+            "refunded_rupiah": payment.refunded_rupiah,
+            "event_id": payment.paid_by and payment.paid_by.event_id,
+            "pays_order": payment.pays_order,
+        },
+    )
+    return cur.rowcount == 1
+
+
+def _save_anomalies(conn: Connection, order: LockedOrder, anomalies: Collection[Anomaly]) -> list[Anomaly]:
+    """Write anomalies and withdraw those of the order that no longer are; return the new ones.
+
+    What people resolved stays resolved.
+    """
+    rows = conn.execute(
+        """
+        WITH found AS (
+            SELECT * FROM unnest(
+                %(event_ids)s::uuid[], %(kinds)s::text[], %(tasks)s::text[], %(amounts)s::bigint[],
+                %(give_backs)s::bigint[]
+            ) AS f (event_id, kind, task, amount_rupiah, give_back_rupiah)
+        ), gone AS (
+            UPDATE payment_anomalies a SET withdrawn_at = now()
+            WHERE a.order_id = %(order_id)s AND a.withdrawn_at IS NULL AND NOT EXISTS (
+                SELECT 1 FROM found f WHERE f.event_id = a.event_id AND f.kind = a.kind
+            )
+        )
+        INSERT INTO payment_anomalies AS a (
+            event_id, order_id, kind, task, expected_rupiah, amount_rupiah, give_back_rupiah
+        )
+        SELECT event_id, %(order_id)s, kind, task, %(expected)s, amount_rupiah, give_back_rupiah FROM found
+        ON CONFLICT (event_id, kind) DO UPDATE SET
+            give_back_rupiah = excluded.give_back_rupiah, task = excluded.task, withdrawn_at = NULL
+        RETURNING a.event_id, a.kind, a.created_at = now()""",
+        {
+            "order_id": order.id,
+            "expected": order.total_rupiah,
+            "event_ids": [anomaly.event.event_id for anomaly in anomalies],
+            "kinds": [anomaly.kind for anomaly in anomalies],
+            "tasks": [anomaly.task for anomaly in anomalies],
+            "amounts": [anomaly.event.amount_rupiah for anomaly in anomalies],
+            "give_backs": [anomaly.give_back_rupiah for anomaly in anomalies],
+        },
+    )
+    new = {(event_id, kind) for event_id, kind, is_new in rows if is_new}
+    return [anomaly for anomaly in anomalies if (anomaly.event.event_id, anomaly.kind) in new]
+
+
+_EVENT_COLUMNS = """
+    id AS event_id, gateway, event_key, order_number, transaction_id, status, amount_rupiah, currency,
+    occurred_at, refund_key"""
+
+
+def _event(row: Mapping[str, Any]) -> PaymentEvent:
+    return PaymentEvent(**{**row, "status": EventStatus(row["status"])})

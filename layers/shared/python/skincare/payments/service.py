@@ -1,0 +1,134 @@
+"""Taking in what payment gateways tell us, and applying it to orders."""
+
+from datetime import datetime
+
+from skincare.database.connection import Database, LockUnavailable
+from skincare.identifiers import OrderNumber, new_job_id, uuid7
+from skincare.jobs.publisher import Publisher
+from skincare.observability import logger
+from skincare.payments import repository
+from skincare.payments.errors import (
+    ConfirmationMissing,
+    GatewayUnknown,
+    PaidOrderUnknown,
+    PaymentEventUnknown,
+    SignatureInvalid,
+    WebhookContested,
+)
+from skincare.payments.gateways import GATEWAYS
+from skincare.payments.models import EventId, EventState, GatewayEvent, Webhook
+from skincare.payments.ports import Gateway, SecretStore
+from skincare.payments.settlement import settle
+
+# Longer than lock_timeout and, after a new session's two seconds or a ping, still within the three seconds
+# in which a gateway is to hear from us.
+_ANSWER_WITHIN_S = 2.5
+
+
+def receive(
+    gateway_name: str,
+    webhook: Webhook,
+    *,
+    secrets: SecretStore,
+    database: Database,
+    publisher: Publisher,
+    request_id: str,
+    now: datetime,
+) -> None:
+    """Store a webhook whose signature is right, with its job, and publish the job; a copy changes nothing.
+
+    Raises `GatewayUnknown`, `SignatureInvalid`, `WebhookMalformed`, and errors that are transient: then the
+    gateway must send it again.
+    """
+    gateway = GATEWAYS.get(gateway_name)
+    if gateway is None:
+        raise GatewayUnknown
+    event = _verified(gateway, webhook, secrets, now)
+    event_id = EventId(uuid7())
+    try:
+        with database.connection(answer_within_s=_ANSWER_WITHIN_S) as conn:
+            intake = repository.store(
+                conn,
+                event,
+                gateway=gateway.name,
+                body=webhook.body,
+                event_id=event_id,
+                job_id=new_job_id(),
+                request_id=request_id,
+            )
+    except LockUnavailable as error:
+        raise WebhookContested from error
+    _log(gateway.name, event, event_id, is_new=intake.is_new)
+    if intake.job is not None:
+        publisher.publish_now([intake.job])
+
+
+def apply_event(event_id: EventId, *, database: Database) -> None:
+    """Apply a stored event to its order, once.
+
+    Raises `PaymentEventUnknown` and `PaidOrderUnknown` while they cannot be seen, `ConfirmationMissing`,
+    and `TransactionContested`.
+    """
+    with database.connection() as conn, conn.transaction():
+        found = repository.find_event(conn, event_id)
+        if found is None:
+            raise PaymentEventUnknown(event_id)
+        state, event = found
+        if state is not EventState.RECEIVED or event is None:
+            logger.info("payment.event_done_before", event_id=event_id, state=state)
+            return
+        if not GATEWAYS[event.gateway].status_is_signed:
+            raise ConfirmationMissing(event_id, event.gateway)
+        order_number = OrderNumber(event.order_number)
+        order = repository.lock_order(conn, order_number)
+        if order is None:
+            raise PaidOrderUnknown(event_id)
+        if not repository.mark_applied(conn, event_id):
+            return
+        events = repository.applied_events(conn, order_number)
+        foreign = repository.foreign_transactions(conn, order.id, {each.transaction for each in events})
+        settlement = settle(order.status, order.total_rupiah, events, foreign=foreign)
+        anomalies = repository.save(conn, order, settlement, event_id=event_id)
+    logger.info(
+        "payment.event_applied",
+        event_id=event_id,
+        order_number=order_number,
+        status=event.status,
+        order_status=settlement.order_status,
+    )
+    for anomaly in anomalies:
+        logger.error(
+            "payment.anomaly",
+            event_id=anomaly.event.event_id,
+            order_number=order_number,
+            kind=anomaly.kind,
+            task=anomaly.task,
+            expected_rupiah=order.total_rupiah,
+            amount_rupiah=anomaly.event.amount_rupiah,
+        )
+
+
+def _verified(gateway: Gateway, webhook: Webhook, secrets: SecretStore, now: datetime) -> GatewayEvent:
+    known = secrets.secrets(gateway.name)
+    try:
+        return gateway.read(webhook, known, now)
+    except SignatureInvalid:
+        # A secret may have been replaced since we looked.
+        renewed = secrets.secrets(gateway.name, fresh=True)
+        if renewed == known:
+            raise
+        return gateway.read(webhook, renewed, now)
+
+
+def _log(gateway: str, event: GatewayEvent, event_id: EventId, *, is_new: bool) -> None:
+    order_number = event.report and event.report.order_number
+    if not is_new:
+        logger.info("payment.event_repeated", gateway=gateway, order_number=order_number)
+        return
+    match event.state:
+        case EventState.QUARANTINED:
+            logger.error("payment.event_quarantined", gateway=gateway, event_id=event_id, flaw=event.flaw)
+        case EventState.IGNORED:
+            logger.warning("payment.event_ignored", gateway=gateway, event_id=event_id, order_number=order_number)
+        case _:
+            logger.info("payment.event_received", gateway=gateway, event_id=event_id, order_number=order_number)

@@ -1,0 +1,37 @@
+"""The secrets that the local system shares with pretended payment gateways."""
+
+import base64
+import hashlib
+import hmac
+from typing import TYPE_CHECKING
+
+from local.state import Secrets
+from skincare.payments.gateways import GATEWAYS
+
+if TYPE_CHECKING:
+    from types_boto3_secretsmanager import SecretsManagerClient
+
+_STANDARD_WEBHOOKS = "standard_webhooks"
+
+
+def secret_id(gateway: str) -> str:
+    """Return the name of a gateway's secret in Secrets Manager."""
+    return f"webhooks/{gateway}"
+
+
+def secret_ids() -> dict[str, str]:
+    """Return the variables that tell the API where the secrets are."""
+    return {f"WEBHOOK_SECRET_ID_{gateway.upper()}": secret_id(gateway) for gateway in GATEWAYS}
+
+
+def webhook_secret(secrets: Secrets, gateway: str) -> str:
+    """Return a gateway's secret: the same as long as the state folder lives, and in no file of its own."""
+    key = hmac.digest(secrets.app_password.encode(), f"webhooks of {gateway}".encode(), hashlib.sha256)
+    text = base64.b64encode(key).decode()
+    return f"whsec_{text}" if gateway == _STANDARD_WEBHOOKS else text
+
+
+def create_secrets(client: "SecretsManagerClient", contents: dict[str, str]) -> None:
+    """Create secrets by name."""
+    for name, content in contents.items():
+        client.create_secret(Name=name, SecretString=content)
