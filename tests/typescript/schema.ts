@@ -1742,7 +1742,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description A new value for each order, the same value when a request is repeated. Bare or in double quotes. */
+                /** @description A new value for each order, the same value when a request is repeated: a value that has led to an order answers that order, whatever is in the cart now. Bare or in double quotes. */
                 "Idempotency-Key": string;
             };
             path?: never;
