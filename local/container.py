@@ -106,7 +106,7 @@ class Container:
         self._api.outcomes.put(Gone(code))
         self._api.ready.set()
         self._api.close()
-        if not self._stopped:
+        if not self._stopped and not self._children.stopping:
             self._log.event(self._function.name, "container.exited", level="ERROR", pid=self.pid, exit_code=code)
         self._on_exit(self)
 

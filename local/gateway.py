@@ -7,6 +7,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
+from http.client import HTTPException
 from typing import Any
 from wsgiref.types import StartResponse, WSGIEnvironment
 
@@ -92,8 +93,7 @@ class Gateway:
             self._log.event(
                 "gateway",
                 "http.refused",
-                method=request.method,
-                path=request.path,
+                route=_logged_route(request),
                 status=refusal.status,
                 code=refusal.code,
                 request_id=request_id,
@@ -155,7 +155,8 @@ class Gateway:
         return response
 
     def _health(self) -> Response:
-        missing = self._missing()
+        # Before that the function would only log that it has no database.
+        missing = self._missing() if self.open.is_set() else ["database"]
         if missing:
             return _json({"status": "unavailable", "missing": missing}, 503)
         return _json({"status": "ok"})
@@ -167,7 +168,7 @@ class Gateway:
         if request.path == MAILS and request.method == "GET":
             try:
                 return _json(self._mails()[: request.args.get("limit", type=int)])
-            except OSError as error:
+            except (OSError, HTTPException, ValueError) as error:
                 raise unavailable("The local AWS does not answer.") from error
         if request.path == STATE and not self.open.is_set():
             raise unavailable("The local system is starting.")
@@ -223,6 +224,13 @@ def _public_route(request: Request) -> tuple[str | None, Mapping[str, str] | Non
         route, parameters = _PUBLIC.bind("").match(request.path, method=request.method)
         return str(route), parameters or None
     return None, None
+
+
+def _logged_route(request: Request) -> str:
+    """Return where a request went without a word that the client chose: a path may hold an address."""
+    if request.path.startswith(_LOCAL):
+        return _LOCAL
+    return _public_route(request)[0] or "$default"
 
 
 def _json(value: Any, status: int = 200) -> Response:

@@ -1,6 +1,7 @@
 """What the local SES sent: read from its MIME, kept in a file beside the orders it is about."""
 
 import base64
+import contextlib
 import email
 import json
 import threading
@@ -32,13 +33,13 @@ class Mailbox:
     def newest_first(self) -> list[dict[str, Any]]:
         """Return the mails as {to, subject, text, html, sent_at}."""
         with self._lock:
-            lines = self._file.read_text().splitlines() if self._file.exists() else []
+            lines = self._file.read_text(errors="replace").splitlines() if self._file.exists() else []
         mails = []
         for line in reversed(lines):
-            try:
-                mails.append(json.loads(line))
-            except ValueError:  # cut off by a kill
-                continue
+            with contextlib.suppress(ValueError):  # cut off by a kill
+                mail = json.loads(line)
+                if isinstance(mail, dict):
+                    mails.append(mail)
         return mails
 
 

@@ -73,6 +73,8 @@ class Children:
         self._starter = ThreadPoolExecutor(max_workers=1, thread_name_prefix="children")
         self._lock = threading.Lock()
         self._living: dict[int, subprocess.Popen[bytes]] = {}
+        self.stopping = False
+        """Whether the end of a child is our own doing, because all are stopped."""
 
     def start(
         self,
@@ -126,6 +128,7 @@ class Children:
 
     def stop_all(self) -> None:
         """Kill every child that still lives. Nothing can be started afterwards."""
+        self.stopping = True
         self._starter.shutdown(wait=True, cancel_futures=True)
         with self._lock:
             living = list(self._living.values())

@@ -39,10 +39,12 @@ def add_products(conn: Connection, products: Sequence[SeedProduct]) -> None:
 
 
 def publish_again(conn: Connection) -> int:
-    """Make every job due whose message may have been on SQS, and return their number.
+    """Make every job due whose message may have been on SQS, and return the number of all that are due.
 
-    For a start after the local SQS lost all messages. A job that was never sent has its own time.
+    For a start after the local SQS lost all messages. Only a job for later that was never sent keeps its time:
+    any other one that seems unsent may have been sent without its mark, or be hidden from the relay for a minute.
     """
     return conn.execute("""
-        UPDATE jobs SET publish_at = now()
-        WHERE publish_at > now() AND NOT (state = 'pending' AND sends = 0)""").rowcount
+        UPDATE jobs SET publish_at = least(publish_at, now())
+        WHERE publish_at IS NOT NULL
+            AND NOT (state = 'pending' AND sends = 0 AND run_at IS NOT NULL AND run_at > now())""").rowcount

@@ -1,7 +1,6 @@
 """`make run` and `make api`: the system in the foreground of a terminal."""
 
 import sys
-import threading
 import time
 import uuid
 from datetime import timedelta
@@ -17,18 +16,20 @@ _TOKEN_LIFE = timedelta(hours=24)
 
 
 def run(settings: LocalSettings, *, with_workers: bool) -> int:
-    """Start, tell what is up, and stop at a signal; returns the exit code."""
+    """Start, tell what is up, and stop at a signal; returns the exit code: 1 where a part was lost."""
     state = StateFolder.of_port(settings.port)
     log = LogBook(state.logs, sys.stdout)
     system = System(state, log=log, with_workers=with_workers, say=log.say)
     started = time.monotonic()
+    lost = ""
     with until_stopped():
         system.start(reset=settings.reset)
         log.say(_welcome(state, system.url, seconds=time.monotonic() - started, with_workers=with_workers))
-        threading.Event().wait()
-    log.say("Stopping.")
+        lost = system.wait_for_loss()
+    command = f"PORT={state.port} make {'run' if with_workers else 'api'}"
+    log.say(f"{lost}: stopping. `{command}` continues with the same data." if lost else "Stopping.")
     system.stop()
-    return 0
+    return 1 if lost else 0
 
 
 def _welcome(state: StateFolder, url: str, *, seconds: float, with_workers: bool) -> str:

@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import secrets
 import shutil
 import time
@@ -15,6 +16,9 @@ from typing import Any
 from local.errors import LocalSystemError
 from local.processes import ProcessIdentity, is_alive, this_process
 from local.settings import ROOT
+
+_PASSWORD = re.compile(r"[A-Za-z0-9_-]+")
+"""What `secrets.token_urlsafe` makes."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,10 @@ class StateFolder:
             for folder in (self.logs, self.children("run"), self.children("worker")):
                 folder.mkdir(parents=True, exist_ok=True)
             self._running.unlink(missing_ok=True)
+            # Found here, and not by a part of the system that has nobody to tell.
+            for file in (self.mailbox, self.workers, *self.logs.glob("*.log")):
+                if file.exists():
+                    file.open("a").close()
 
     def secrets(self) -> Secrets:
         """Return the secrets, made at the first call."""
@@ -123,17 +131,26 @@ class StateFolder:
         return system if is_alive(process) else None
 
     def _read_secrets(self) -> Secrets:
-        return Secrets(**json.loads(self._secrets.read_text()))
+        """Return the secrets; raises OSError, ValueError or TypeError where they are not as we wrote them."""
+        from local.tokens import check_signing_key
+
+        found = Secrets(**json.loads(self._secrets.read_text()))
+        if not _PASSWORD.fullmatch(found.app_password):
+            raise ValueError("the password is none of ours")
+        check_signing_key(found.signing_key)
+        return found
 
     @contextlib.contextmanager
     def _usable(self) -> Iterator[None]:
         try:
             yield
         except (OSError, ValueError, TypeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "a file in it is damaged"
+            reason = "a file in it is damaged"
+            if isinstance(error, OSError):
+                reason = f"{Path(str(error.filename)).name}: {error.strerror}"
             raise LocalSystemError(
                 f"The state folder {shown(self.folder)} cannot be used ({reason}): "
-                f"`RESET=1 PORT={self.port} make run` begins with an empty one."
+                f"`PORT={self.port} RESET=1 make run` begins with an empty one."
             ) from None
 
 

@@ -10,6 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
 
+from botocore.exceptions import BotoCoreError, ClientError
+
 from local import aws_setup, health
 from local.errors import LocalSystemError
 from local.function import InvocationFailed
@@ -18,7 +20,7 @@ from local.functions import Surroundings, migrator
 from local.gateway import Gateway
 from local.logbook import LogBook
 from local.page import Site, SystemState
-from local.postgres import PostgresFailed, PostgresServer
+from local.postgres import DataDamaged, PostgresFailed, PostgresServer
 from local.processes import Children, stop_leftovers
 from local.repository import add_products, publish_again, set_app_password
 from local.schedule import Schedule
@@ -31,6 +33,7 @@ from skincare.adapters.aws import AwsSession
 from skincare.database.connection import Database, StaticCredentials
 
 _PATIENCE = timedelta(seconds=60)
+_LOOK_AGAIN_S = 0.25
 
 
 class System:
@@ -44,6 +47,8 @@ class System:
         self._with_workers = with_workers
         self._say = say
         self._running = contextlib.ExitStack()
+        self._irreplaceable: dict[str, Callable[[], int | None]] = {}
+        """What is not started again when it ends, because it holds what the others know; with its exit code."""
         self.url = f"http://{LOOPBACK}:{state.port}"
 
     def start(self, *, reset: bool = False) -> None:
@@ -52,6 +57,8 @@ class System:
             listener = self._take_possession(undo, reset=reset)
             try:
                 self._start_parts(undo, listener)
+            except DataDamaged as error:
+                raise LocalSystemError(f"{str(error).removesuffix('.')}: {self._way_out()}") from error
             except PostgresFailed as error:
                 raise LocalSystemError(str(error)) from error
             self._running = undo.pop_all()
@@ -59,6 +66,12 @@ class System:
     def stop(self) -> None:
         """Stop everything; does nothing when it is not running."""
         self._running.close()
+
+    def wait_for_loss(self) -> str:
+        """Wait until PostgreSQL or the local AWS ends by itself; return which one and how, in words."""
+        while not (lost := self._lost()):
+            time.sleep(_LOOK_AGAIN_S)
+        return lost
 
     def _take_possession(self, undo: contextlib.ExitStack, *, reset: bool) -> socket.socket:
         state = self._state
@@ -132,6 +145,7 @@ class System:
             workers.start_functions()
 
         database_up.result()
+        self._irreplaceable["PostgreSQL"] = lambda: postgres.exit_code
         self._say(f"PostgreSQL is up on {LOOPBACK}:{postgres.port}.")
         migrations = make_pool(migrator(postgres.dsn()), concurrency=1)
         self._prepare_database(migrations, postgres.dsn(), secrets.app_password)
@@ -155,7 +169,7 @@ class System:
         descriptor = listener.fileno()
         # Closed here at once: with our copy open, calls to a dead server would hang instead of being refused.
         with listener, (self._state.logs / "aws.log").open("a") as output:
-            children.start(
+            process = children.start(
                 "aws",
                 [sys.executable, "-m", "local.aws", str(descriptor), str(self._state.mailbox)],
                 environment={**inherited_environment(), **aws_credentials(), "MOTO_DISABLE_GLOBAL_CORS": "true"},
@@ -163,7 +177,13 @@ class System:
                 output=output.fileno(),
                 pass_fds=[descriptor],
             )
-        aws_setup.prepare(aws, secrets)
+        self._irreplaceable["SQS and SES (moto)"] = process.poll
+        try:
+            aws_setup.prepare(aws, secrets)
+        except (BotoCoreError, ClientError) as error:
+            raise LocalSystemError(
+                f"SQS and SES (moto) do not start ({type(error).__name__}): see {shown(self._state.logs)}/aws.log."
+            ) from error
 
     def _prepare_database(self, migrations: FunctionPool, owner_url: str, app_password: str) -> None:
         """Migrate by the deployed migrator, then do what staff and operators would do."""
@@ -171,8 +191,7 @@ class System:
             migrations.invoke(b"{}", patience=_PATIENCE)
         except InvocationFailed as error:
             raise LocalSystemError(
-                f"The database in {shown(self._state.folder)} cannot be migrated ({error}): "
-                f"`RESET=1 PORT={self._state.port} make run` begins with an empty one."
+                f"The database in {shown(self._state.folder)} cannot be migrated ({error}): {self._way_out()}"
             ) from error
         finally:
             migrations.stop()
@@ -181,13 +200,15 @@ class System:
             set_app_password(conn, app_password)
             add_products(conn, PRODUCTS)
             if again := publish_again(conn):
-                self._say(f"Jobs of the last run that are published again: {again}.")
+                self._say(f"Jobs of the last run that are published now: {again}.")
         database.close()
 
     def _wait_until_ready(self, pools: list[FunctionPool], missing: Callable[[], list[str]]) -> None:
         deadline = time.monotonic() + _PATIENCE.total_seconds()
         pause_s = 0.02
         while parts := missing():
+            if lost := self._lost():
+                raise LocalSystemError(f"{lost}: see {shown(self._state.folder)}.")
             for pool in pools:
                 if error := pool.start_error:
                     raise LocalSystemError(
@@ -198,6 +219,15 @@ class System:
                 raise LocalSystemError(f"Not ready after {_PATIENCE.seconds} s: {', '.join(parts)}.")
             time.sleep(pause_s)
             pause_s = min(pause_s * 1.3, 1.0)
+
+    def _lost(self) -> str | None:
+        for name, exit_code in self._irreplaceable.items():
+            if (code := exit_code()) is not None:
+                return f"{name} ended ({f'signal {-code}' if code < 0 else f'exit code {code}'})"
+        return None
+
+    def _way_out(self) -> str:
+        return f"`PORT={self._state.port} RESET=1 make run` begins with an empty one."
 
 
 def _listen(port: int) -> socket.socket:

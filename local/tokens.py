@@ -27,6 +27,15 @@ def new_signing_key() -> dict[str, Any]:
     )
 
 
+def check_signing_key(key: Mapping[str, Any]) -> None:
+    """Raise ValueError or TypeError where tokens cannot be signed with this key and checked."""
+    try:
+        issuer = TokenIssuer(key)
+        issuer.claims(f"Bearer {issuer.issue('buyer@example.com', expires_in=timedelta(minutes=1))}")
+    except (JoseError, Unauthorized) as error:
+        raise ValueError(f"no signing key ({type(error).__name__})") from None
+
+
 class TokenIssuer:
     """Signs tokens and checks them with one key."""
 

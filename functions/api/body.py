@@ -35,8 +35,9 @@ def read_bytes(event: HttpEvent) -> bytes:
 def read_json(event: HttpEvent) -> Any:
     """Return the parsed body.
 
-    Raises `RequestMalformed` for a body that is absent, not UTF-8, not JSON (NaN, infinities and repeated
-    members are not), or nested too deeply; `BodyTooLarge`; `MediaTypeUnsupported`.
+    Raises `RequestMalformed` for a body that is absent, not UTF-8, not JSON (NaN and infinities are not),
+    nested too deeply, or has a repeated member or a number that is too long or too large; `BodyTooLarge`;
+    `MediaTypeUnsupported`.
     """
     check_size(event)
     content = _content(event)
@@ -54,7 +55,11 @@ def read_json(event: HttpEvent) -> Any:
         raise RequestMalformed(f"the body is nested more than {HTTP.max_nesting} levels deep")
     try:
         return json.loads(
-            text, parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_without_repetition
+            text,
+            parse_constant=_refuse_constant,
+            parse_int=_whole,
+            parse_float=_finite,
+            object_pairs_hook=_without_repetition,
         )
     except ValueError:
         raise RequestMalformed("the body is not JSON") from None
@@ -89,10 +94,17 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(name)
 
 
+def _whole(digits: str) -> int:
+    try:
+        return int(digits)
+    except ValueError:  # Python stops at 4300 digits, because the time that they take grows with their square
+        raise RequestMalformed("a number in the body is too long") from None
+
+
 def _finite(digits: str) -> float:
     number = float(digits)
     if not math.isfinite(number):
-        raise ValueError(digits)
+        raise RequestMalformed("a number in the body is too large")
     return number
 
 
@@ -100,5 +112,5 @@ def _without_repetition(members: list[tuple[str, Any]]) -> dict[str, Any]:
     # Two readers of one body could see two values: nobody means that.
     unique = dict(members)
     if len(unique) != len(members):
-        raise ValueError("repeated member")
+        raise RequestMalformed("an object in the body has a member twice")
     return unique

@@ -30,7 +30,10 @@ class IdempotencyKeyInvalid(SkincareError):
     """The header Idempotency-Key is not one key."""
 
     def __init__(self) -> None:
-        super().__init__("the header Idempotency-Key is not 1 to 255 visible ASCII characters without a comma")
+        super().__init__(
+            "the header Idempotency-Key is not 1 to 255 visible ASCII characters without a comma, "
+            "bare or in double quotes"
+        )
 
 
 class BodyTooLarge(SkincareError):

@@ -9,8 +9,9 @@ from skincare.locales import Locale
 IDEMPOTENCY_KEY = "idempotency-key"
 
 # The wire form is a structured-field string (RFC 9651, 3.3.3); most clients send the bare key. A comma is
-# refused in both: the gateway joins duplicate headers with one, and "k-1,k-2" must not become a key.
-_BARE = r"[!#-+\x2d-~][!-+\x2d-~]{0,254}"
+# refused in both: the gateway joins duplicate headers with one, and "k-1,k-2" must not become a key. A double
+# quote in a bare key is half a quoted one.
+_BARE = r"[!#-+\x2d-~]{1,255}"
 _QUOTED = r'"(?:[!#-+\x2d-\x5b\x5d-~]|\\["\\]){1,255}"'
 _BARE_KEY = re.compile(_BARE)
 _QUOTED_KEY = re.compile(_QUOTED)

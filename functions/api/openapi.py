@@ -59,7 +59,10 @@ _IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",
     "in": "header",
     "required": True,
-    "description": "A new value for each order, the same value when a request is repeated. Bare or in double quotes.",
+    "description": (
+        "A new value for each order, the same value when a request is repeated: a value that has led to an order "
+        "answers that order, whatever is in the cart now. Bare or in double quotes."
+    ),
     "schema": {"type": "string", "pattern": IDEMPOTENCY_KEY_PATTERN},
 }
 _PATH_PARAMETERS = {

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
-from api.text import LINES_PATTERN, ONE_LINE_PATTERN, flaw
+from api.text import FILLED_LINE_PATTERN, FILLED_LINES_PATTERN, flaw, is_blank
 from skincare.carts.models import MAX_LINES, MAX_QUANTITY
 from skincare.orders.activity import ActivityStatus
 from skincare.orders.models import OrderStatus, PaymentStatus
@@ -14,13 +14,15 @@ _HIGHEST_TOTAL = MAX_LINES * MAX_QUANTITY * _DEAREST_PRODUCT
 
 
 def _one_line(text: str) -> str:
-    if message := flaw(text):
-        raise ValueError(message)
-    return text
+    return _filled(text, flaw(text))
 
 
 def _lines(text: str) -> str:
-    if message := flaw(text, lines=True):
+    return _filled(text, flaw(text, lines=True))
+
+
+def _filled(text: str, message: str | None) -> str:
+    if message := message or ("must not be blank" if is_blank(text) else None):
         raise ValueError(message)
     return text
 
@@ -63,12 +65,12 @@ class CartItemChange(RequestModel):
 
 _OneLine = Annotated[
     str,
-    Field(min_length=1, max_length=200, json_schema_extra={"pattern": ONE_LINE_PATTERN}),
+    Field(min_length=1, max_length=200, json_schema_extra={"pattern": FILLED_LINE_PATTERN}),
     AfterValidator(_one_line),
 ]
 _Lines = Annotated[
     str,
-    Field(min_length=1, max_length=1000, json_schema_extra={"pattern": LINES_PATTERN}),
+    Field(min_length=1, max_length=1000, json_schema_extra={"pattern": FILLED_LINES_PATTERN}),
     AfterValidator(_lines),
 ]
 

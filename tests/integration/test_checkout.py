@@ -1,6 +1,9 @@
 """The checkout over HTTP: all of it or nothing, and the reason when it is nothing."""
 
+import contextlib
 import json
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -10,6 +13,7 @@ from hypothesis import strategies as st
 from psycopg import Connection, errors
 from psycopg.rows import dict_row
 
+from skincare.adapters.memory_queue import MemoryQueue
 from skincare.app import App
 from skincare.carts.models import MAX_LINES
 from skincare.jobs.ports import EnqueueFailure, OutgoingMessage, QueuePair, QueueUnavailable
@@ -316,15 +320,24 @@ class TestTheWayToTheDatabase:
         """One for each message after which PostgreSQL says that it is ready again."""
         return sum(kind in {"S", "Q"} for kind, _ in wire.said())
 
-    def test_is_gone_once_for_an_order(self, conn: Connection, database_url: str) -> None:
+    @contextlib.contextmanager
+    def shop(self, wire: Wire) -> Iterator[tuple[App, MemoryQueue]]:
+        """An App that publishes as the real one does: the mark of a sent job is a way to the database, too."""
+        queue = MemoryQueue()
+        with open_app(wire.url) as app:
+            publisher = Publisher(app.database, {QueueName.NOTIFICATIONS: QueuePair(queue, MemoryQueue())})
+            Client(app).get("/health")  # connected: opening a connection is no part of a checkout
+            yield replace(app, publisher=publisher), queue
+
+    def test_is_gone_twice_for_an_order_and_once_for_its_repetition(self, conn: Connection, database_url: str) -> None:
         fill_cart(conn, "ani", {make_product(conn).sku: 1, make_product(conn).sku: 2})
-        with Wire(database_url) as wire, open_app(wire.url) as app:
-            Client(app).get("/health")
+        with Wire(database_url) as wire, self.shop(wire) as (app, queue):
             before = self.round_trips(wire)
             assert Client(app, "ani").order("k-1").status == 201
-            assert self.round_trips(wire) - before == 1
-            assert Client(app, "ani").order("k-1").status == 201
             assert self.round_trips(wire) - before == 2
+            assert (len(queue.all()), only_row(conn, "jobs")["state"]) == (1, "queued")
+            assert Client(app, "ani").order("k-1").status == 201
+            assert self.round_trips(wire) - before == 3
 
     @pytest.mark.parametrize(
         ("cart", "body", "code"),
@@ -341,8 +354,7 @@ class TestTheWayToTheDatabase:
         make_product(conn, sku="A")
         make_product(conn, sku="B")
         fill_cart(conn, "ani", cart)
-        with Wire(database_url) as wire, open_app(wire.url) as app:
-            Client(app).get("/health")
+        with Wire(database_url) as wire, self.shop(wire) as (app, _):
             before = self.round_trips(wire)
             assert Client(app, "ani").order(body=body).code == code
             assert self.round_trips(wire) - before == 2

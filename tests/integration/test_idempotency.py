@@ -93,7 +93,8 @@ class TestAnotherRequestWithTheSameKey:
         answer = client.order("k-1", {"note": "two"})
         assert (answer.status, answer.code) == (422, "idempotency_key_reused")
         assert first.body["order_number"] not in answer.text
-        assert client.get(first.headers["location"]).body == first.body
+        found = client.get(first.headers["location"]).body
+        assert {name: found[name] for name in first.body} == first.body
         assert client.get("/v1/cart").body["items"][0]["quantity"] == 2
         assert written(conn) == ONE_ORDER
 

@@ -83,6 +83,19 @@ class TestAFunctionUnderTheRuntimeInterfaceClient:
             wait_for(lambda: pids_of(pool) and pids_of(pool) != [pid], "another container")
             assert invoke(pool, {})["pid"] == pids_of(pool)[0]
 
+    def test_that_one_was_killed_is_logged_unless_all_are_stopped(self, tmp_path: Path) -> None:
+        log = tmp_path / "logs" / "samples-obey.log"
+        with pool_of(sample("samples.obey"), tmp_path) as pool:
+            pid = invoke(pool, {})["pid"]
+            os.kill(pid, signal.SIGKILL)
+            wait_for(lambda: pids_of(pool) and pids_of(pool) != [pid], "another container")
+            pool._children.stop_all()
+            wait_for(lambda: not pids_of(pool), "the end of the container")
+        exits = [
+            line for line in map(json.loads, log.read_text().splitlines()) if line["message"] == "container.exited"
+        ]
+        assert [(line["pid"], line["exit_code"]) for line in exits] == [(pid, -signal.SIGKILL)]
+
     def test_code_that_cannot_be_loaded_fails_the_invocation_at_once(self, tmp_path: Path) -> None:
         with pool_of(sample("broken.handler"), tmp_path) as pool:
             with pytest.raises(InvocationFailed, match="the module is broken") as caught:

@@ -198,6 +198,8 @@ class TestStoppingAShop:
 class TestAShopThatLosesAPartItCannotReplace:
     def test_it_says_so_once_and_stops_and_the_next_start_has_the_same_data(self, terminals: Terminals) -> None:
         command = terminals.start("run")
+        command.wait_for_line("Starting the shop")
+        assert health(terminals.url) == (503, {"status": "unavailable", "missing": ["database"]})
         command.wait_for_line(READY)
         assert "http.unavailable" not in command.text
         number = place_order(terminals, "loyal")

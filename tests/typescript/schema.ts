@@ -1855,7 +1855,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description A new value for each order, the same value when a request is repeated. Bare or in double quotes. */
+                /** @description A new value for each order, the same value when a request is repeated: a value that has led to an order answers that order, whatever is in the cart now. Bare or in double quotes. */
                 "Idempotency-Key": string;
             };
             path?: never;
@@ -2259,12 +2259,11 @@ export interface operations {
             401: {
                 headers: {
                     /** @description Names the request; quote it when something went wrong. */
-                    "x-request-id"?: string;
+                    "x-request-id": string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/problem+json": components["schemas"]["SignatureInvalidProblem"];
-                    "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
             /** @description `gateway_unknown`: No payment gateway of this name sends us events. */
@@ -2369,12 +2368,11 @@ export interface operations {
             401: {
                 headers: {
                     /** @description Names the request; quote it when something went wrong. */
-                    "x-request-id"?: string;
+                    "x-request-id": string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/problem+json": components["schemas"]["SignatureInvalidProblem"];
-                    "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
             /** @description `gateway_unknown`: No payment gateway of this name sends us events. */

@@ -80,6 +80,21 @@ class TestBrokenJson:
         answer = order(text)
         assert (answer.status, answer.code) == (400, "request_malformed")
 
+    @pytest.mark.parametrize(
+        ("text", "detail"),
+        [
+            ('{"note": ', "The body is not JSON."),
+            ('{"note": NaN}', "The body is not JSON."),
+            ('{"expected_total_rupiah": ' + "9" * 60_000 + "}", "A number in the body is too long."),
+            ('{"expected_total_rupiah": -' + "9" * 60_000 + "}", "A number in the body is too long."),
+            ('{"expected_total_rupiah": 1e400}', "A number in the body is too large."),
+            ('{"note": "a", "note": "b"}', "An object in the body has a member twice."),
+        ],
+    )
+    def test_is_told_what_is_wrong_with_it(self, text: str, detail: str) -> None:
+        answer = order(text)
+        assert (answer.status, answer.code, answer.body["detail"]) == (400, "request_malformed", detail)
+
     @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e400", "-1e400"])
     def test_includes_what_is_no_finite_number(self, number: str) -> None:
         assert order('{"expected_total_rupiah":' + number + "}").code == "request_malformed"

@@ -182,9 +182,14 @@ class TestHealth:
     def test_before_the_database_is_migrated_nobody_is_asked(
         self, front: Front, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        asked: list[str] = []
+        asked: list[bool] = []
+
+        def missing() -> list[str]:
+            asked.append(True)
+            return []
+
         front.gateway.open.clear()
-        monkeypatch.setattr(front.gateway, "_missing", lambda: asked.append("health") or [])
+        monkeypatch.setattr(front.gateway, "_missing", missing)
         response = front.call("GET", "/health")
         assert (response.status_code, response.json) == (503, {"status": "unavailable", "missing": ["database"]})
         assert asked == []

@@ -2,12 +2,14 @@
 
 import json
 import re
+import sys
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from openapi_spec_validator import validate
+from pydantic import ValidationError
 
 from api import problems
 from api.app import ROUTES
@@ -16,7 +18,8 @@ from api.headers import IDEMPOTENCY_KEY_PATTERN, idempotency_key
 from api.openapi import document
 from api.problems import ProblemType, problem
 from api.route import Route
-from api.text import LINES_PATTERN, ONE_LINE_PATTERN, flaw
+from api.schemas import OrderRequest
+from api.text import ONE_LINE_PATTERN, flaw
 from skincare.errors import SkincareError
 from skincare.identifiers import Sku
 from skincare.orders.errors import Shortage
@@ -48,6 +51,14 @@ def schemas_in(answer: dict[str, Any]) -> list[dict[str, Any]]:
     schema = answer["content"][problems.CONTENT_TYPE]["schema"]
     references = [each["$ref"] for each in schema.get("oneOf", [schema])]
     return [SCHEMAS[reference.rpartition("/")[2]] for reference in references]
+
+
+def _pattern(field: str) -> str:
+    """The pattern of a text in the body of a checkout."""
+    (pattern,) = (
+        option["pattern"] for option in SCHEMAS["OrderRequest"]["properties"][field]["anyOf"] if "pattern" in option
+    )
+    return str(pattern)
 
 
 class TestTheDocument:
@@ -146,7 +157,29 @@ class TestAPattern:
     def test_of_a_text_agrees_with_the_check(self, text: str) -> None:
         if "\n" not in text:  # re lets `$` match before a last line feed, and JSON Schema does not
             assert (re.search(ONE_LINE_PATTERN, text) is not None) == (flaw(text) is None)
-        assert (re.search(LINES_PATTERN, text) is not None) == (flaw(text, lines=True) is None)
+
+    @given(
+        st.text(" \n\r\xa0\u2003a.", max_size=8)
+        | st.text("\x00\t \x85\u1680\u2029\u202f\u205f\u3000\u200b\ufeffa")
+        | st.text()
+    )
+    def test_of_a_field_of_an_order_agrees_with_the_check(self, text: str) -> None:
+        if not text:
+            return
+        for field in ("recipient_name", "shipping_address", "note"):
+            pattern = _pattern(field).removesuffix("$") + r"\Z"  # as JSON Schema means `$`
+            try:
+                OrderRequest.model_validate({field: text})
+            except ValidationError:
+                accepted = False
+            else:
+                accepted = True
+            assert (re.search(pattern, text) is not None) == accepted
+
+    def test_knows_every_blank_that_there_is(self) -> None:
+        for character in map(chr, range(sys.maxunicode + 1)):
+            if character.isspace():
+                assert not re.search(_pattern("recipient_name"), character), f"U+{ord(character):04X}"
 
     @given(st.text('ab"\\,-~! \x7fé', max_size=6) | st.from_regex(IDEMPOTENCY_KEY_PATTERN, fullmatch=True))
     def test_of_an_idempotency_key_agrees_with_the_check(self, text: str) -> None:
