@@ -25,12 +25,12 @@ def get_app() -> App:
 def owner_conninfo() -> str:
     """Return how to connect as the owner of the schema: only the migrator is given those credentials."""
     settings = Settings.from_env()
-    return _credentials(settings, AwsSession(settings.aws_endpoint_url)).conninfo()
+    return _credentials(settings, _aws(settings)).conninfo()
 
 
 def build_app(settings: Settings) -> App:
     """Wire an App; nothing is connected before its first use."""
-    aws = AwsSession(settings.aws_endpoint_url)
+    aws = _aws(settings)
     database = Database(_credentials(settings, aws), max_connections=_connections(settings))
     queues = _queues(settings, aws)
     return App(
@@ -42,6 +42,10 @@ def build_app(settings: Settings) -> App:
             require(settings.mail_from, "MAIL_FROM"), configuration_set=settings.mail_configuration_set, aws=aws
         ),
     )
+
+
+def _aws(settings: Settings) -> AwsSession:
+    return AwsSession(settings.aws_endpoint_url, keys=settings.aws_keys, region=settings.aws_region)
 
 
 def _connections(settings: Settings) -> int:
