@@ -15,6 +15,7 @@ from bench.stub_sqs import stub_sqs
 from bench.surroundings import BenchDatabase, Effort, Surroundings
 from skincare.adapters.aws import AwsSession
 from skincare.adapters.sqs import IN_THE_BACKGROUND, SqsQueue
+from skincare.config import Settings
 from skincare.database.connection import Database, StaticCredentials
 from skincare.jobs.envelope import Envelope
 from skincare.jobs.models import DueJob
@@ -34,7 +35,8 @@ def measure(around: Surroundings, effort: Effort) -> Iterator[Figure]:
     with around.database() as database, stub_sqs() as aws, logs_unseen():
         os.environ |= {name: value for name, value in environment("", aws).items() if name.startswith("AWS_")}
         lender = Database(StaticCredentials(database.url))
-        session = AwsSession(aws)
+        settings = Settings.from_env(environment(database.url, aws))
+        session = AwsSession(aws, keys=settings.aws_keys, region=settings.aws_region)
         url = f"{aws}/123456789012/notifications"
         queue = SqsQueue(url, aws=session)
         publisher = Publisher(lender, dict.fromkeys(QueueName, QueuePair(queue, queue)))

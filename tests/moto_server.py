@@ -17,6 +17,7 @@ from moto.sqs import models as moto_sqs
 
 from local import aws_lock
 from skincare.adapters.aws import AwsSession, Timeouts
+from skincare.config import AwsKeys
 
 PATIENT = Timeouts(connect=timedelta(seconds=2), read=timedelta(seconds=25))
 
@@ -40,8 +41,9 @@ def aws_endpoint() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def aws(aws_endpoint: str) -> AwsSession:
-    """Return a session whose clients talk to the server."""
-    return AwsSession(aws_endpoint)
+    """Return a session whose clients talk to the server, with the keys and the region that a function has."""
+    keys = AwsKeys(_SETTINGS["AWS_ACCESS_KEY_ID"], _SETTINGS["AWS_SECRET_ACCESS_KEY"])
+    return AwsSession(aws_endpoint, keys=keys, region=_SETTINGS["AWS_DEFAULT_REGION"])
 
 
 @contextlib.contextmanager

@@ -14,6 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_sta
 from skincare.adapters.aws import AwsSession
 from skincare.adapters.memory_queue import MemoryQueue
 from skincare.adapters.sqs import SqsQueue
+from skincare.config import AwsKeys
 from skincare.jobs.ports import OutgoingMessage, Queue, ReceivedMessage
 from tests.contract.queue_contract import (
     DEAD_LETTER_RETENTION,
@@ -71,9 +72,21 @@ class TestSqsQueue(QueueContract):
     def bench(self, aws: AwsSession) -> Iterator[Bench]:
         clock = ShiftedClock()
         # Port 9 (discard) has no listener: the connection is refused at once.
-        nowhere = SqsQueue("http://127.0.0.1:9/000000000000/gone", aws=AwsSession("http://127.0.0.1:9"))
+        gone = AwsSession("http://127.0.0.1:9", keys=AwsKeys("testing", "testing"), region="ap-southeast-3")
+        nowhere = SqsQueue("http://127.0.0.1:9/000000000000/gone", aws=gone)
         with clock.driving_moto():
             yield Bench(*sqs_queues(aws), nowhere, clock)
+
+
+class TestSqsQueueOfAPerson(QueueContract):
+    """With credentials that only the SDK finds."""
+
+    @pytest.fixture
+    def bench(self, aws_endpoint: str) -> Iterator[Bench]:
+        clock = ShiftedClock()
+        nowhere = SqsQueue("http://127.0.0.1:9/000000000000/gone", aws=AwsSession("http://127.0.0.1:9"))
+        with clock.driving_moto():
+            yield Bench(*sqs_queues(AwsSession(aws_endpoint)), nowhere, clock)
 
 
 class TestLongPolls:

@@ -1,6 +1,7 @@
 """What a cold start of the API loads: every module that it does not need costs each first request."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -8,7 +9,9 @@ import pytest
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from api.lambda_function import lambda_handler
+from skincare.jobs.queues import QueueName
 from tests.http import http_event, make_app
+from tests.scripted_service import ScriptedService
 
 TELL = "import json, sys; print(json.dumps(sorted(sys.modules)))"
 
@@ -27,9 +30,25 @@ UNWANTED = [
 ]
 
 
-def modules_after(code: str) -> set[str]:
+QUEUE_URLS = ["QUEUE_URL", "DEAD_LETTER_QUEUE_URL"]
+
+SEND = """
+import api.lambda_function
+from skincare.bootstrap import get_app
+from skincare.jobs.ports import OutgoingMessage
+from skincare.jobs.queues import QueueName
+assert get_app().queues[QueueName.NOTIFICATIONS].source.enqueue([OutgoingMessage("a")]) == []
+"""
+
+
+def modules_after(code: str, **environment: str) -> set[str]:
     process = subprocess.run(
-        [sys.executable, "-c", f"{code}\n{TELL}"], capture_output=True, text=True, timeout=120, check=True
+        [sys.executable, "-c", f"{code}\n{TELL}"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+        env=os.environ | environment,
     )
     return set(json.loads(process.stdout.splitlines()[-1]))
 
@@ -56,3 +75,28 @@ class TestTheEntryPoint:
     def test_needs_no_setting_and_no_network_to_be_imported(self) -> None:
         code = "import socket; socket.socket.connect = None; import os; os.environ.clear(); import api.lambda_function"
         assert "api.lambda_function" in modules_after(code)
+
+
+@pytest.fixture(scope="module")
+def modules_of_a_sender() -> set[str]:
+    with ScriptedService() as service:
+        urls = {f"{kind}_{name.upper()}": f"{service.url}/1/{name}" for name in QueueName for kind in QUEUE_URLS}
+        modules = modules_after(
+            SEND,
+            **urls,
+            DATABASE_URL="postgresql://app@127.0.0.1:1/shop",
+            MAIL_FROM="shop@example.com",
+            SERVES_CUSTOMERS="true",
+            AWS_ENDPOINT_URL=service.url,
+            AWS_ACCESS_KEY_ID="testing",
+            AWS_SECRET_ACCESS_KEY="testing",
+            AWS_REGION="ap-southeast-3",
+        )
+        assert len(service.requests) == 1
+    return modules
+
+
+class TestSendingAMessage:
+    @pytest.mark.parametrize("name", UNWANTED)
+    def test_loads_nothing_of_that_either(self, modules_of_a_sender: set[str], name: str) -> None:
+        assert name not in modules_of_a_sender

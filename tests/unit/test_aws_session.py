@@ -12,12 +12,16 @@ from typing import Any
 import pytest
 
 from skincare.adapters.aws import AwsSession, Timeouts
+from skincare.adapters.json_api import Origin
 from skincare.adapters.sqs import WHILE_A_CUSTOMER_WAITS, SqsQueue
+from skincare.config import AwsKeys
 from skincare.jobs.ports import OutgoingMessage, ReceivedMessage
 
 SECOND = timedelta(seconds=1)
 URL = "http://sqs.example.com/111122223333/skincare-payments"
 ONE = [OutgoingMessage("body")]
+KEYS = AwsKeys("AKIDEXAMPLE", "secret")
+TEN_SECONDS = Timeouts(connect=SECOND, read=10 * SECOND)
 TAKEN = [ReceivedMessage("m-1", "rh-1", "body")]
 
 
@@ -125,6 +129,60 @@ class TestSession:
         assert aws.client("sqs", WHILE_A_CUSTOMER_WAITS) is not aws.client("sqs", patient)
         config = aws.client("sqs", patient).meta.config
         assert (config.connect_timeout, config.read_timeout) == (1.0, 25.0)
+
+
+class TestCallingWithoutTheSdk:
+    @pytest.mark.parametrize(
+        "url",
+        [
+            "https://sqs.ap-southeast-3.amazonaws.com/111122223333/jobs",
+            "https://sqs.cn-north-1.amazonaws.com.cn/111122223333/jobs",
+        ],
+    )
+    def test_goes_to_a_regional_name_in_its_own_region(self, url: str) -> None:
+        api = AwsSession(keys=KEYS, region="eu-west-1").json_api("sqs", url, WHILE_A_CUSTOMER_WAITS)
+        assert api is not None
+        assert api.origin == Origin("https", url.split("/")[2], "sqs", url.split(".")[1])
+
+    @pytest.mark.parametrize(
+        ("url", "region"), [(URL, "eu-west-1"), ("https://sqs.us-east-1.amazonaws.com/1/jobs", "us-east-1")]
+    )
+    def test_goes_where_all_clients_are_told_to_go(self, url: str, region: str) -> None:
+        api = AwsSession("http://127.0.0.1:9", keys=KEYS, region="eu-west-1").json_api("sqs", url, TEN_SECONDS)
+        assert api is not None
+        assert api.origin == Origin("http", "127.0.0.1:9", "sqs", region)
+
+    @pytest.mark.parametrize(
+        "url",
+        [
+            URL,
+            "http://sqs.ap-southeast-3.amazonaws.com/1/jobs",
+            "https://sqs.ap-southeast-3.amazonaws.com.example.com/1/jobs",
+            "https://example.com/sqs.ap-southeast-3.amazonaws.com/1/jobs",
+            "https://sqs.ap-southeast-3.amazonaws.com@example.com/1/jobs",
+            "https://ses.ap-southeast-3.amazonaws.com/1/jobs",
+            "https://queue.amazonaws.com/1/jobs",
+        ],
+    )
+    def test_never_tells_a_token_to_any_other_place(self, url: str) -> None:
+        assert AwsSession(keys=KEYS, region="ap-southeast-3").json_api("sqs", url, TEN_SECONDS) is None
+
+    @pytest.mark.parametrize(
+        "endpoint",
+        ["ftp://127.0.0.1", "http://a:b@127.0.0.1", "http://", "http://[", "http://127.0.0.1:x", "http://127.0.0.1/x"],
+    )
+    def test_leaves_odd_endpoints_to_the_sdk(self, endpoint: str) -> None:
+        assert AwsSession(endpoint, keys=KEYS, region="ap-southeast-3").json_api("sqs", URL, TEN_SECONDS) is None
+
+    def test_needs_keys_and_a_region(self) -> None:
+        assert AwsSession("http://127.0.0.1:9", region="eu-west-1").json_api("sqs", URL, TEN_SECONDS) is None
+        assert AwsSession("http://127.0.0.1:9", keys=KEYS).json_api("sqs", URL, TEN_SECONDS) is None
+
+    def test_shares_connections_among_calls_of_one_patience(self) -> None:
+        aws = AwsSession("http://127.0.0.1:9", keys=KEYS, region="eu-west-1")
+        first = aws.json_api("sqs", URL, TEN_SECONDS)
+        assert aws.json_api("sqs", f"{URL}-2", TEN_SECONDS) is first
+        assert aws.json_api("sqs", URL, WHILE_A_CUSTOMER_WAITS) is not first
 
 
 class TestImporting:

@@ -3,7 +3,7 @@
 import pytest
 
 from skincare.bootstrap import build_app
-from skincare.config import Settings
+from skincare.config import AwsKeys, Settings
 from skincare.errors import ConfigurationError
 from skincare.jobs.queues import QueueName
 
@@ -38,3 +38,20 @@ class TestSettings:
 
     def test_settings_do_not_show_the_database_password(self) -> None:
         assert "canary" not in repr(Settings.from_env(COMPLETE))
+
+    def test_settings_do_not_show_aws_keys(self) -> None:
+        keys = dict.fromkeys(("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"), "canary")
+        settings = Settings.from_env(COMPLETE | keys)
+        assert settings.aws_keys == AwsKeys("canary", "canary", "canary")
+        assert "canary" not in repr(settings)
+
+    @pytest.mark.parametrize("missing", ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"])
+    def test_half_a_pair_of_aws_keys_is_none(self, missing: str) -> None:
+        keys = {"AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret", missing: ""}
+        assert Settings.from_env(COMPLETE | keys).aws_keys is None
+
+    def test_the_region_has_two_names(self) -> None:
+        both = {"AWS_REGION": "ap-southeast-3", "AWS_DEFAULT_REGION": "eu-west-1"}
+        assert Settings.from_env(COMPLETE | both).aws_region == "ap-southeast-3"
+        assert Settings.from_env(COMPLETE | both | {"AWS_REGION": ""}).aws_region == "eu-west-1"
+        assert Settings.from_env(COMPLETE).aws_region is None

@@ -26,12 +26,12 @@ def get_app() -> App:
 def owner_conninfo() -> str:
     """Return how to connect as the owner of the schema: only the migrator is given those credentials."""
     settings = Settings.from_env()
-    return _credentials(settings, AwsSession(settings.aws_endpoint_url)).conninfo()
+    return _credentials(settings, _aws(settings)).conninfo()
 
 
 def build_app(settings: Settings) -> App:
     """Wire an App; nothing is connected before its first use."""
-    aws = AwsSession(settings.aws_endpoint_url)
+    aws = _aws(settings)
     database = Database(_credentials(settings, aws), max_connections=_connections(settings))
     queues = _queues(settings, aws)
     return App(
@@ -44,6 +44,10 @@ def build_app(settings: Settings) -> App:
         ),
         webhook_secrets=SecretsManagerWebhookSecrets(settings.webhook_secret_ids, aws=aws),
     )
+
+
+def _aws(settings: Settings) -> AwsSession:
+    return AwsSession(settings.aws_endpoint_url, keys=settings.aws_keys, region=settings.aws_region)
 
 
 def _connections(settings: Settings) -> int:

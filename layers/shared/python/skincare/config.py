@@ -8,6 +8,15 @@ from skincare.errors import ConfigurationError
 
 
 @dataclass(frozen=True)
+class AwsKeys:
+    """Credentials for AWS. In Lambda they are those of the function's role and hold as long as its container."""
+
+    access_key_id: str = field(repr=False)
+    secret_access_key: str = field(repr=False)
+    session_token: str | None = field(repr=False, default=None)
+
+
+@dataclass(frozen=True)
 class Settings:
     """What one function is told by its environment. A setting is required by who reads it, so that a
     function is not given what it does not need; `require` names the missing variable."""
@@ -19,6 +28,9 @@ class Settings:
     database_secret_id: str | None
     aws_endpoint_url: str | None
     """Only the local system sets it: every AWS client talks to that address."""
+    aws_region: str | None
+    aws_keys: AwsKeys | None
+    """None where the environment has none, as in a person's shell: the SDK may still find some."""
     source_queue_urls: Mapping[str, str]
     """Queue name to URL, from QUEUE_URL_<NAME>; likewise DEAD_LETTER_QUEUE_URL_<NAME>."""
     dead_letter_queue_urls: Mapping[str, str]
@@ -44,6 +56,8 @@ class Settings:
             database_url=_required(env, "DATABASE_URL"),
             database_secret_id=env.get("DATABASE_SECRET_ID") or None,
             aws_endpoint_url=env.get("AWS_ENDPOINT_URL") or None,
+            aws_region=env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or None,
+            aws_keys=_aws_keys(env),
             source_queue_urls=_by_suffix(env, "QUEUE_URL_"),
             dead_letter_queue_urls=_by_suffix(env, "DEAD_LETTER_QUEUE_URL_"),
             serves_customers=env.get("SERVES_CUSTOMERS") == "true",
@@ -65,6 +79,13 @@ def require[T](value: T | None, variable: str) -> T:
 
 def _required(env: Mapping[str, str], variable: str) -> str:
     return require(env.get(variable) or None, variable)
+
+
+def _aws_keys(env: Mapping[str, str]) -> AwsKeys | None:
+    access_key_id, secret = env.get("AWS_ACCESS_KEY_ID"), env.get("AWS_SECRET_ACCESS_KEY")
+    if not access_key_id or not secret:
+        return None
+    return AwsKeys(access_key_id, secret, env.get("AWS_SESSION_TOKEN") or None)
 
 
 def _by_suffix(env: Mapping[str, str], prefix: str) -> dict[str, str]:

@@ -1,7 +1,8 @@
 """Queues on Amazon SQS.
 
-boto3 is imported at the first call, so that a process that sends nothing does not pay for it. A call is
-tried once: the outbox and the visibility timeout repeat what failed, with more patience than a client has.
+Messages are sent without the SDK where that is possible: a customer waits for it. Everything else is done by boto3,
+which is imported at its first call. A call is tried once: the outbox and the visibility timeout repeat what
+failed, with more patience than a client has.
 """
 
 import math
@@ -11,7 +12,9 @@ from typing import TYPE_CHECKING, Any, Concatenate
 
 from skincare.adapters.aws import AwsSession, Timeouts
 from skincare.adapters.message_limits import MAX_ENTRIES, Entry, chunks, refusal_of
+from skincare.adapters.sqs_errors import CallFailed
 from skincare.adapters.sqs_message import message_from_answer
+from skincare.adapters.sqs_sending import send_message_batch
 from skincare.jobs.ports import EnqueueFailure, OutgoingMessage, QueueUnavailable, ReceivedMessage
 from skincare.observability import logger
 
@@ -26,7 +29,6 @@ IN_THE_BACKGROUND = Timeouts(connect=timedelta(seconds=1), read=timedelta(second
 
 _LONGEST_WAIT = timedelta(seconds=20)
 _LONGEST_VISIBILITY = timedelta(hours=12)
-_THROTTLED = {"OverLimit", "RequestThrottled", "KmsThrottled", "Throttling", "ThrottlingException"}
 
 
 class SqsQueue:
@@ -57,7 +59,7 @@ class SqsQueue:
                 continue
             try:
                 failures += self._send(chunk)
-            except _CallFailed as failed:
+            except CallFailed as failed:
                 down = failed.service_down
                 code = "Unavailable" if down else failed.code
                 failures += [EnqueueFailure(index, code, sender_fault=False) for index, _ in chunk]
@@ -85,7 +87,7 @@ class SqsQueue:
                     **options,
                 ),
             )
-        except _CallFailed as failed:
+        except CallFailed as failed:
             raise QueueUnavailable(f"queue unavailable: receive failed ({failed.code})") from None
         return [message_from_answer(message) for message in answer.get("Messages", [])]
 
@@ -118,7 +120,7 @@ class SqsQueue:
             }
             for index, message in chunk
         ]
-        answer = self._call("enqueue", lambda sqs: sqs.send_message_batch(QueueUrl=self._url, Entries=entries))
+        answer = self._send_batch(entries)
         refused = {entry.get("Id"): entry for entry in answer.get("Failed", [])}
         sent = {entry.get("Id") for entry in answer.get("Successful", [])}
         failures = []
@@ -129,6 +131,15 @@ class SqsQueue:
             elif str(index) not in sent:
                 failures.append(_unavailable(index))
         return failures
+
+    def _send_batch(self, entries: "list[SendMessageBatchRequestEntryTypeDef]") -> Mapping[str, Any]:
+        api = self._aws.json_api("sqs", self._url, self._timeouts)
+        if api is None:
+            return self._call("enqueue", lambda sqs: sqs.send_message_batch(QueueUrl=self._url, Entries=entries))
+        try:
+            return send_message_batch(api, self._url, entries)
+        except CallFailed as failed:
+            raise self._logged("enqueue", failed) from None
 
     def _change(
         self,
@@ -145,7 +156,7 @@ class SqsQueue:
             entries = [{"Id": str(n), "ReceiptHandle": handle, **changes[handle]} for n, handle in chunk.items()]
             try:
                 answer = self._call(operation, call, entries)
-            except _CallFailed as failed:
+            except CallFailed as failed:
                 if failed.service_down:
                     break
                 continue
@@ -170,30 +181,24 @@ class SqsQueue:
         try:
             return call(self._aws.client("sqs", self._timeouts), *args, **options)
         except ClientError as error:
-            failed = _CallFailed.by_service(error.response)
+            failed = CallFailed.by_service(*_code_and_status(error.response))
         except (BotoCoreError, ResponseParserError) as error:
-            failed = _CallFailed(type(error).__name__, service_down=True)
+            failed = CallFailed(type(error).__name__, service_down=True)
+        raise self._logged(operation, failed)
+
+    def _logged(self, operation: str, failed: CallFailed) -> CallFailed:
         logger.warning("queue.call_failed", operation=operation, queue=self._name, code=failed.code)
-        raise failed
+        return failed
 
     @property
     def _name(self) -> str:
         return self._url.rpartition("/")[2]
 
 
-class _CallFailed(Exception):
-    """A call that failed as a whole. `service_down`: the next one would most likely fail too."""
-
-    def __init__(self, code: str, *, service_down: bool) -> None:
-        super().__init__(code)
-        self.code = code
-        self.service_down = service_down
-
-    @staticmethod
-    def by_service(response: Mapping[str, Any]) -> "_CallFailed":
-        code = str(response.get("Error", {}).get("Code", "Unknown"))
-        status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
-        return _CallFailed(code, service_down=status >= 500 or status == 429 or code in _THROTTLED)
+def _code_and_status(response: Mapping[str, Any]) -> tuple[str, int]:
+    """Return what botocore's ClientError says."""
+    status: int = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
+    return str(response.get("Error", {}).get("Code", "Unknown")), status
 
 
 def _unavailable(index: int) -> EnqueueFailure:
