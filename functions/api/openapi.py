@@ -102,7 +102,8 @@ def document() -> dict[str, Any]:
         "components": {
             "schemas": _schemas(),
             "responses": {
-                _pascal(kind.code): _failure([kind], by_gateway=False) for kind in (problems.ROUTE_UNKNOWN, problems.METHOD_NOT_ALLOWED)
+                _pascal(kind.code): _failure([kind], by_gateway=False)
+                for kind in (problems.ROUTE_UNKNOWN, problems.METHOD_NOT_ALLOWED)
             },
             "securitySchemes": {"customer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}},
         },
