@@ -18,8 +18,11 @@ class AwsKeys:
 
 @dataclass(frozen=True)
 class Settings:
-    """What one function is told by its environment. A setting is required by who reads it, so that a
-    function is not given what it does not need; `require` names the missing variable."""
+    """What one function is told by its environment.
+
+    Whoever needs a setting asks for it by `require`, which names the missing variable; `bootstrap.build_app`
+    needs the sender of mails and every queue's URLs, whatever the function does with them.
+    """
 
     stage: str
     release: str
