@@ -9,6 +9,15 @@ from typing import Any, cast
 
 from skincare.observability import logger
 
+LOUD = {
+    "POWERTOOLS_LOG_LEVEL": "DEBUG",
+    "POWERTOOLS_LOGGER_LOG_EVENT": "true",
+    "POWERTOOLS_DEBUG": "true",
+    "AWS_LAMBDA_LOG_LEVEL": "DEBUG",
+    "PYTHONWARNINGS": "default",
+}
+"""Every switch by which a person can make a function say more."""
+
 
 class RecordedLog:
     """The lines that were written while recording."""

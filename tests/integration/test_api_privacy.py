@@ -9,17 +9,9 @@ import pytest
 from psycopg import Connection
 
 from tests.factories import fill_cart, make_product
+from tests.log import LOUD
 
 CANARY = "canary7f3a"
-
-# Everything that a person could switch on, and a root logger that prints what it is given.
-LOUD = {
-    "POWERTOOLS_LOG_LEVEL": "DEBUG",
-    "POWERTOOLS_LOGGER_LOG_EVENT": "true",
-    "POWERTOOLS_DEBUG": "true",
-    "AWS_LAMBDA_LOG_LEVEL": "DEBUG",
-    "PYTHONWARNINGS": "default",
-}
 
 REQUESTS = """
 import json, logging, sys

@@ -9,17 +9,9 @@ import psycopg
 import pytest
 
 from tests.factories import make_order
+from tests.log import LOUD
 
 CANARY = "canary7f3a"
-
-# Everything that a person could switch on.
-LOUD = {
-    "POWERTOOLS_LOG_LEVEL": "DEBUG",
-    "POWERTOOLS_LOGGER_LOG_EVENT": "true",
-    "POWERTOOLS_DEBUG": "true",
-    "AWS_LAMBDA_LOG_LEVEL": "DEBUG",
-    "PYTHONWARNINGS": "default",
-}
 
 # The function fails with words of somebody else until the job's budget is spent, and the relay sends the dead letter.
 RUN = """

@@ -9,7 +9,7 @@ from datetime import datetime
 from skincare.database.connection import Database
 from skincare.jobs.envelope import Envelope
 from skincare.jobs.models import DueJob
-from skincare.jobs.ports import EnqueueFailure, OutgoingMessage, Queue, Queues, QueueUnavailable
+from skincare.jobs.ports import EnqueueFailure, OutgoingMessage, Queue, Queues
 from skincare.jobs.repository import outbox
 from skincare.observability import describe, logger
 
@@ -102,10 +102,7 @@ class Publisher:
 
 
 def _send(queue: Queue, due: list[DueJob]) -> dict[int, EnqueueFailure]:
-    try:
-        failures = queue.enqueue([_message(job) for job in due])
-    except QueueUnavailable:
-        failures = [EnqueueFailure(index, "Unavailable", sender_fault=False) for index in range(len(due))]
+    failures = queue.enqueue([_message(job) for job in due])
     return {failure.index: failure for failure in failures}
 
 

@@ -57,17 +57,15 @@ class Runner[A]:
         for message, reason in batch.unreadable:
             self._unreadable.judge(batch, message, reason)
         shift = Shift(self._database, batch, time_left)
-        suspects: list[Claim] = []
-        hung = False
-        if batch.wanted and shift.claim(batch.wanted):
-            runnable, suspects = self._sort(shift.claims, batch)
-            hung = self._work(runnable, shift)
+        runnable, suspects = self._sort(shift.claim(batch.wanted) if batch.wanted else [], batch)
+        hung = self._work(runnable, shift)
         # Fewest crashes first: a neighbour of the culprit does not wait until the culprit is buried.
         for suspect in sorted(suspects, key=lambda claim: claim.crashes):
             if hung or not self._time_to_start(time_left):
                 batch.release(suspect.job_id, SOON)
-            elif shift.claim({suspect.job_id: batch.wanted[suspect.job_id]}, alone=True):
-                hung = self._work(self._sort(shift.claims, batch)[0], shift)
+            else:
+                claims = shift.claim({suspect.job_id: batch.wanted[suspect.job_id]}, alone=True)
+                hung = self._work(self._sort(claims, batch)[0], shift)
         return BatchResult(batch.acked, batch.released, hung)
 
     def _sort(self, claims: Sequence[Claim], batch: Batch) -> tuple[list[Claim], list[Claim]]:
@@ -117,7 +115,7 @@ class Runner[A]:
         shift.settle_all(until=RESERVE / 2)
         for claim in running.values():
             logger.error("job.hung", job_id=claim.job_id, job_type=claim.job_type)
-            shift.abandon(claim)
+            shift.abandon(claim.job_id)
         return bool(running)
 
     def _time_to_start(self, time_left: TimeLeft) -> bool:

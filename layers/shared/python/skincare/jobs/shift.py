@@ -25,7 +25,6 @@ class Shift:
 
     def __init__(self, database: Database, batch: Batch, time_left: TimeLeft) -> None:
         self.time_left = time_left
-        self.claims: list[Claim] = []
         self._database = database
         self._batch = batch
         self._token = LeaseToken(uuid7())
@@ -37,14 +36,14 @@ class Shift:
         """Seconds since the first of the unsettled jobs finished; None while there is none."""
         return time.monotonic() - self._unsettled_since if self._unsettled else None
 
-    def claim(self, wanted: Mapping[JobId, int | None], *, alone: bool = False) -> bool:
-        """Claim jobs into `claims`; False where the database was out of reach, with nothing counted.
+    def claim(self, wanted: Mapping[JobId, int | None], *, alone: bool = False) -> list[Claim]:
+        """Claim jobs; where the database is out of reach there is no claim, nothing is counted, and they come again.
 
         The lease ends just after the invocation must have: whoever finds it run out knows of a crash.
         """
         try:
             with self._database.connection() as conn:
-                self.claims = lease.claim(
+                return lease.claim(
                     conn,
                     wanted,
                     token=self._token,
@@ -55,8 +54,7 @@ class Shift:
             logger.warning("batch.claim_failed", jobs=len(wanted), error=describe(error))
             for job_id in wanted:
                 self._batch.release_each(job_id, lambda message: backoff_delay(message.receive_count))
-            return False
-        return True
+            return []
 
     def finished(self, claim: Claim, outcome: Outcome) -> None:
         """Remember how a job ended; `settle` writes it down."""
@@ -66,9 +64,9 @@ class Shift:
         """Remember that a claimed job was not started."""
         self._add(claim, None)
 
-    def abandon(self, claim: Claim) -> None:
+    def abandon(self, job_id: JobId) -> None:
         """Let a job's lease run out: its message comes again just after that, and the claim will see a crash."""
-        self._batch.release(claim.job_id, self.time_left() + _LEASE_BEYOND_DEADLINE + SOON)
+        self._batch.release(job_id, self.time_left() + _LEASE_BEYOND_DEADLINE + SOON)
 
     def settle(self) -> bool:
         """Write down what has finished, in one statement; False where the database was out of reach."""
@@ -105,7 +103,7 @@ class Shift:
         while self._unsettled and not self.settle():
             if self.time_left() <= until:
                 for job_id in self._unsettled:
-                    self._batch.release(job_id, self.time_left() + _LEASE_BEYOND_DEADLINE + SOON)
+                    self.abandon(job_id)
                 self._unsettled = {}
                 return
             pause.wait(_SETTLE_AGAIN_AFTER_S)

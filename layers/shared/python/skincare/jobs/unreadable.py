@@ -4,7 +4,7 @@ from skincare.database.connection import Database
 from skincare.identifiers import JobId
 from skincare.jobs import envelope
 from skincare.jobs.batch import Batch
-from skincare.jobs.ports import OutgoingMessage, Queue, QueueUnavailable, ReceivedMessage
+from skincare.jobs.ports import OutgoingMessage, Queue, ReceivedMessage
 from skincare.jobs.repository import dead_letter
 from skincare.jobs.retry import backoff_delay
 from skincare.observability import describe, logger
@@ -64,7 +64,4 @@ class Unreadable:
             "error_message": reason,
             "attempts": str(message.receive_count),
         }
-        try:
-            return not self._dead_letters.enqueue([OutgoingMessage(message.body, attributes)])
-        except QueueUnavailable:
-            return False
+        return not self._dead_letters.enqueue([OutgoingMessage(message.body, attributes)])
