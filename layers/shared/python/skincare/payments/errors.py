@@ -64,3 +64,17 @@ class WebhookContested(TransientError):
 
     def __init__(self) -> None:
         super().__init__("another copy of the webhook is being stored")
+
+
+class GatewayUnavailable(TransientError):
+    """The gateway did not answer, or failed; whether it did what we asked is unknown."""
+
+    def __init__(self, gateway: str, reason: str) -> None:
+        super().__init__(f"{gateway} does not answer: {reason}")
+
+
+class GatewayRefused(PermanentError):
+    """The gateway understood and will not do it."""
+
+    def __init__(self, gateway: str, reason: str) -> None:
+        super().__init__(f"{gateway} refuses: {reason}")

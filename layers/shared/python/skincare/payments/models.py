@@ -83,3 +83,29 @@ class GatewayEvent:
             return EventState.QUARANTINED
         known = self.report is not None and self.report.status is not None
         return EventState.RECEIVED if known else EventState.IGNORED
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One time that a customer was sent to a gateway to pay an order."""
+
+    order_number: str
+    attempt_no: int
+    amount_rupiah: int
+    expires_at: datetime
+
+    @property
+    def reference(self) -> str:
+        """What the gateway knows it by: letters, digits, `-` and `.`, never used twice (Midtrans: `order_id`)."""
+        return f"{self.order_number}.{self.attempt_no}"
+
+
+@dataclass(frozen=True)
+class Refund:
+    """Money of one transaction that goes back. `key` is ours, the same for every try of this refund."""
+
+    order_number: str
+    transaction_id: str
+    amount_rupiah: int
+    key: str
+    reason: str

@@ -1,10 +1,10 @@
-"""What the intake of webhooks needs: one reader per gateway, and their secrets."""
+"""What payments need from the outside: one reader of webhooks and one client per gateway, and their secrets."""
 
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
-from skincare.payments.models import GatewayEvent, Webhook
+from skincare.payments.models import Attempt, GatewayEvent, Refund, Report, Webhook
 
 
 class Gateway(Protocol):
@@ -32,4 +32,32 @@ class SecretStore(Protocol):
         They come from a short cache unless `fresh` is asked for. Raises `SecretsUnavailable`, and
         `GatewayUnknown` where none are configured for this gateway.
         """
+        ...
+
+
+class GatewayClient(Protocol):
+    """Asks one gateway over its own API. Every call has timeouts, and none is made inside a transaction.
+
+    Each raises `GatewayUnavailable` where asking again may help, and `GatewayRefused` where it will not.
+    """
+
+    name: str
+    """As in `Gateway.name`."""
+
+    def start(self, attempt: Attempt) -> str:
+        """Ask the gateway to collect money; return the URL of the page where the customer pays.
+
+        Asked again for the same attempt, it answers the same or another page for the same money, never a second debt.
+        """
+        ...
+
+    def transactions(self, attempt: Attempt) -> Sequence[Report]:
+        """Return what the gateway knows of an attempt now, one report per transaction; none where nobody tried to pay.
+
+        Of a refunded transaction there is one report for the payment and one for each refund.
+        """
+        ...
+
+    def refund(self, refund: Refund) -> None:
+        """Give money back. `refund.key` makes a second call with it harmless; the refund's event tells the outcome."""
         ...
