@@ -75,6 +75,7 @@ def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], 
         (dead_letter, "redrive"): lambda: dead_letter.redrive(conn, [refused.job_id]),
         (operations, "cancel"): lambda: operations.cancel(conn, [waiting.job_id]),
         (operations, "list_jobs"): lambda: operations.list_jobs(conn),
+        (operations, "backlog"): lambda: operations.backlog(conn),
         **payment_queries(conn, seed),
     }
 
@@ -111,6 +112,7 @@ def payment_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType
         (payments, "find_event"): lambda: payments.find_event(conn, paid.event_id),
         (payments, "lock_order"): lambda: payments.lock_order(conn, number),
         (payments, "total_of"): lambda: payments.total_of(conn, number),
+        (payments, "open_work"): lambda: payments.open_work(conn),
         (payments, "mark_applied"): lambda: payments.mark_applied(conn, paid.event_id),
         (payments, "applied_events"): lambda: payments.applied_events(conn, number),
         (payments, "foreign_transactions"): lambda: payments.foreign_transactions(conn, order.id, [paid.transaction]),
