@@ -46,6 +46,7 @@ def _take(gateway: str, path: str, request: Request[bytes, None], app: App) -> T
         publisher=app.publisher,
         request_id=request.request_id,
         now=datetime.now(UTC),
+        merchant_ids=app.settings.merchant_ids,
     )
     return Taken()
 
