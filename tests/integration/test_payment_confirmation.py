@@ -8,7 +8,7 @@ import pytest
 from psycopg import Connection
 
 from skincare.app import App
-from skincare.payments.errors import EventUnconfirmed, GatewayUnavailable, GatewayNotConfigured
+from skincare.payments.errors import EventUnconfirmed, GatewayNotConfigured, GatewayUnavailable
 from skincare.payments.models import Attempt, EventStatus, Report
 from tests.fakes.gateway_client import report_of
 from tests.http import RecordingPublisher
@@ -269,12 +269,15 @@ class TestAsking:
         assert evidence(conn) == [("paid", TOTAL, None, None, False)]
 
 
+def named(gateway: str) -> dict[str, Any]:
+    """What a body says of the merchant."""
+    return {"merchant_id": "G1"} if gateway == "midtrans" else {}
+
+
 class TestAForeignMerchant:
     @pytest.mark.parametrize("gateway", ["midtrans", "doku"])
     def test_moves_no_money(self, app: App, conn: Connection, gateway: str) -> None:
-        take_in(
-            app, gateway, merchant_ids={gateway: "ours"}, **({"merchant_id": "G1"} if gateway == "midtrans" else {})
-        )
+        take_in(app, gateway, merchant_ids={gateway: "ours"}, **named(gateway))
         assert publisher_of(app).jobs == []
         assert events(conn) == [("quarantined", "paid")]
         row = conn.execute("SELECT flaw FROM payment_events").fetchone()
@@ -286,5 +289,5 @@ class TestAForeignMerchant:
     def test_is_not_seen_in_our_own_or_where_none_is_named(
         self, app: App, conn: Connection, gateway: str, ours: str
     ) -> None:
-        take_in(app, gateway, merchant_ids={gateway: ours}, **({"merchant_id": "G1"} if gateway == "midtrans" else {}))
+        take_in(app, gateway, merchant_ids={gateway: ours}, **named(gateway))
         assert events(conn) == [("received", "paid")]

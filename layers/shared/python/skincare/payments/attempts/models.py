@@ -12,7 +12,7 @@ ATTEMPT_LIFE = timedelta(minutes=60)
 
 @dataclass(frozen=True)
 class Payable:
-    """An order that nobody else can change until the transaction ends; `is_late` is when its time to be paid is over."""
+    """An order that nobody else can change until the transaction ends; one that `is_late` takes no more money."""
 
     id: int
     status: OrderStatus
