@@ -183,7 +183,7 @@ class TestXendit:
 
     def test_is_asked_with_its_secret_key_for_the_invoices_of_a_reference(self, service: ScriptedService) -> None:
         other = INVOICE | {"external_id": "SKN-4T9QX-0M7KD.1"}
-        (report,) = self.told(service, [INVOICE, other])
+        (report,) = self.told(service, [INVOICE, other, INVOICE | {"status": "PENDING"}])
         assert asked(service) == [("GET /v2/invoices?external_id=SKN-4T9QX-0M7KD.2", f"{CANARY}:")]
         assert (report.transaction_id, report.status, report.attempt_no) == ("invoice-1", EventStatus.PAID, 2)
 
@@ -192,12 +192,32 @@ class TestXendit:
         with pytest.raises(GatewayUnavailable):
             self.told(service, value)
 
-    def test_starts_nothing_and_gives_nothing_back(self) -> None:
-        client: GatewayClient = XenditClient("https://api.example.com", secrets=KEYS)
+    def test_is_asked_for_an_invoice_by_the_reference_the_total_and_the_time_that_is_left(
+        self, service: ScriptedService
+    ) -> None:
+        service.replies = [http(200, []), http(200, {"id": "i", "invoice_url": "https://checkout.xendit.co/web/i"})]
+        client: GatewayClient = XenditClient(service.url, secrets=KEYS, clock=lambda: NOW)
+        assert client.start(ATTEMPT) == "https://checkout.xendit.co/web/i"
+        assert [line for line, _ in asked(service)][1] == "POST /v2/invoices"
+        assert service.requests[1].json == {
+            "external_id": "SKN-4T9QX-0M7KD.2",
+            "amount": 150_000,
+            "currency": "IDR",
+            "description": "SKN-4T9QX-0M7KD",
+            "invoice_duration": 3600,
+        }
+
+    def test_makes_no_second_invoice_while_one_is_open(self, service: ScriptedService) -> None:
+        url = "https://checkout.xendit.co/web/first"
+        service.replies = [
+            http(200, [INVOICE | {"status": "EXPIRED"}, INVOICE | {"status": "PENDING", "invoice_url": url}])
+        ]
+        assert XenditClient(service.url, secrets=KEYS).start(ATTEMPT) == url
+        assert len(service.requests) == 1
+
+    def test_gives_nothing_back(self) -> None:
         with pytest.raises(GatewayRefused):
-            client.start(ATTEMPT)
-        with pytest.raises(GatewayRefused):
-            client.refund(REFUND)
+            XenditClient("https://api.example.com", secrets=KEYS).refund(REFUND)
 
 
 class TestOurOwnGateway:

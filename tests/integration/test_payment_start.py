@@ -188,6 +188,7 @@ class TestAGateway:
         assert {(answer.status, answer.headers["retry-after"]) for answer in answers} == {(503, "60")}
         assert "GATEWAY_URL_STANDARD_WEBHOOKS" in str(log.lines)
         assert "PAYMENT_GATEWAY" in str(log.lines)
+        assert attempts(conn) == []
 
     def test_that_is_slow_holds_up_no_other_buyer_of_the_same_item(self, database_url: str, conn: Connection) -> None:
         sku = make_product(conn, stock=5).sku

@@ -9,7 +9,7 @@ from skincare.observability import logger
 from skincare.orders.errors import OrderUnknown
 from skincare.orders.models import OrderStatus
 from skincare.payments.attempts import repository
-from skincare.payments.attempts.models import PaymentStart, StartedAttempt
+from skincare.payments.attempts.models import PaymentStart
 from skincare.payments.errors import OrderNotPayable
 from skincare.payments.ports import GatewayClient
 
@@ -34,10 +34,14 @@ def start_payment(
             raise OrderUnknown
         if order.status is not OrderStatus.PENDING or order.is_late:
             raise OrderNotPayable(order_number, order.status)
-        started = repository.find_open(conn, order.id) or repository.open_next(conn, order.id, gateway=gateway)
+        started = repository.find_open(conn, order.id)
+        if started is None:
+            # Looked for first: an attempt at a gateway that nobody can ask would be in the way until its time is over.
+            _client(gateway, gateways)
+            started = repository.open_next(conn, order.id, gateway=gateway)
     if started.redirect_url is not None:
         return PaymentStart(started.redirect_url, started.attempt.expires_at)
-    redirect_url = _client(started, gateways).start(started.attempt)
+    redirect_url = _client(started.gateway, gateways).start(started.attempt)
     with database.connection() as conn:
         redirect_url, status = repository.keep_url(conn, started.attempt, redirect_url)
     if status is not OrderStatus.PENDING:
@@ -49,8 +53,8 @@ def start_payment(
     return PaymentStart(redirect_url, started.attempt.expires_at)
 
 
-def _client(started: StartedAttempt, gateways: Mapping[str, GatewayClient]) -> GatewayClient:
+def _client(gateway: str, gateways: Mapping[str, GatewayClient]) -> GatewayClient:
     try:
-        return gateways[started.gateway]
+        return gateways[gateway]
     except KeyError:
-        raise ConfigurationError(f"the environment variable GATEWAY_URL_{started.gateway.upper()} is not set") from None
+        raise ConfigurationError(f"the environment variable GATEWAY_URL_{gateway.upper()} is not set") from None
