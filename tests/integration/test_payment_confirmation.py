@@ -23,10 +23,10 @@ from tests.payments import (
     run_jobs,
     take_in,
 )
+from tests.webhooks import NOW
 
 TOTAL = 150_000
 ASKED = pytest.mark.parametrize("gateway", ["midtrans", "xendit"])
-OLD = timedelta(minutes=5)
 
 
 def told(app: App, attempt: Attempt, gateway: str = "midtrans", **changes: Any) -> None:
@@ -138,6 +138,17 @@ class TestAnEventThatIsConfirmed:
         assert row is not None
         assert row[0] is not None
         assert row[1] is None
+
+    def test_cannot_claim_to_be_the_earlier_payment(self, app: App, conn: Connection) -> None:
+        number = new_order(conn)
+        gateway = gateway_of(app, "midtrans")
+        for minute, transaction in enumerate(("one", "two")):
+            attempt = make_attempt(conn, number)
+            paid = report_of(attempt.reference, transaction, occurred_at=NOW + timedelta(minutes=minute))
+            gateway.tell(attempt.reference, paid)
+            told(app, attempt, transaction_id=transaction, transaction_time=f"20{26 - minute}-01-15 09:59:58")
+            apply(app)
+        assert payments(conn) == [("one", "paid", TOTAL, 0, True), ("two", "paid", TOTAL, 0, False)]
 
 
 class TestAForgedStatus:
