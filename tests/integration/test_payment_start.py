@@ -9,15 +9,19 @@ from datetime import datetime, timedelta
 import pytest
 from psycopg import Connection, errors
 
+from skincare.adapters.gateways.standard_webhooks import StandardWebhooksClient
 from skincare.app import App
 from skincare.identifiers import OrderNumber, UserId
 from skincare.orders import repository as orders
+from skincare.payments.attempts import repository
 from skincare.payments.errors import GatewayRefused, GatewayUnavailable
 from tests.factories import fill_cart, make_order, make_product
 from tests.http import Answer, Client, open_app
 from tests.log import recorded_log
 from tests.payments import gateway_of, order_status, tell
+from tests.scripted_service import Reply, ScriptedService
 from tests.shop import stock
+from tests.webhooks import FixedSecrets
 
 ANI = "ani"
 
@@ -91,6 +95,12 @@ class TestStartingAPayment:
         first = start(app, number)
         tell(app, OrderNumber(told[0].format(number)), told[1])
         assert start(app, number).body == first.body
+
+    def test_tells_nobody_else_where_the_page_is(self, app: App, conn: Connection) -> None:
+        with recorded_log() as log:
+            assert start(app, new_order(conn)).status == 200
+        assert "payment.started" in log.text
+        assert "pay.example.com" not in log.text
 
     def test_needs_a_token(self, app: App, conn: Connection) -> None:
         assert start(app, new_order(conn), user_id=None).status == 401
@@ -171,6 +181,30 @@ class TestAGateway:
         assert start(app, number).status == 200
         assert [attempt.attempt_no for attempt in gateway.started] == [1]
         assert attempts(conn) == [(1, f"https://pay.example.com/{number}.1")]
+
+    def test_whose_answer_was_lost_is_asked_again_for_the_same_attempt(
+        self, app: App, conn: Connection, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        number = new_order(conn)
+        with monkeypatch.context() as crash:
+            crash.setattr(repository, "keep_url", lambda *_: 1 / 0)
+            assert start(app, number).status == 500
+        assert attempts(conn) == [(1, None)]
+        assert start(app, number).status == 200
+        gateway = gateway_of(app, "standard_webhooks")
+        assert [attempt.reference for attempt in gateway.started] == [f"{number}.1", f"{number}.1"]
+        assert attempts(conn) == [(1, f"https://pay.example.com/{number}.1")]
+
+    def test_that_hangs_is_told_by_503_within_five_seconds(self, app: App, conn: Connection) -> None:
+        number = new_order(conn)
+        with ScriptedService(Reply()) as service, recorded_log() as log:
+            client = StandardWebhooksClient(service.url, secrets=FixedSecrets({"standard_webhooks": ("canary",)}))
+            began = time.monotonic()
+            answer = start(replace(app, gateways={client.name: client}), number)
+            assert time.monotonic() - began < 5
+        assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+        assert "http.unavailable" in log.text
+        assert "canary" not in log.text
 
     def test_that_refuses_is_an_error_of_ours(self, app: App, conn: Connection) -> None:
         gateway_of(app, "standard_webhooks").fail_next(GatewayRefused("standard_webhooks", "status 400"))
