@@ -16,6 +16,7 @@ from bench.shopfront import environment, logs_unseen
 from bench.surroundings import BenchDatabase, Effort, Surroundings
 from skincare.adapters.aws import AwsSession
 from skincare.adapters.memory_queue import MemoryQueue
+from skincare.adapters.s3 import S3ObjectStore
 from skincare.adapters.webhook_secrets import SecretsManagerWebhookSecrets
 from skincare.app import App
 from skincare.config import Settings
@@ -71,6 +72,7 @@ def make_worker(url: str, limits: QueueLimits, *, email: EmailSender) -> Bench:
         publisher=Publisher(database, queues),
         email=email,
         webhook_secrets=SecretsManagerWebhookSecrets({}, aws=AwsSession()),
+        files=S3ObjectStore(None, aws=AwsSession()),
     )
     return Bench(app, Runner(app, registry=REGISTRY, database=database, queue=queue, limits=limits))
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from skincare.adapters.aws import AwsSession, Timeouts
+from skincare.adapters.s3 import S3ObjectStore
 from skincare.adapters.sqs import SqsQueue
 from skincare.app import App
 from skincare.database.connection import Database, StaticCredentials
@@ -45,7 +46,7 @@ POINTS: dict[str, tuple[str, Any, str, str]] = {
     "relay marked": ("relay", outbox, "mark_published", "after"),
     "received": ("worker", lease, "claim", "before"),
     "claimed": ("worker", lease, "claim", "after"),
-    "loaded": ("worker", notifications, "load_order_to_confirm", "after"),
+    "loaded": ("worker", notifications, "load_order_to_tell", "after"),
     "sent": ("worker", notifications, "record_notification", "before"),
     "mark sent": ("worker", notifications, "record_notification", "after"),
     "settled": ("worker", lease, "settle", "after"),
@@ -95,6 +96,7 @@ def make_app(environ: dict[str, str], *, failing: bool = False) -> App:
         publisher=Publisher(database, queues),
         email=NoMail() if failing else FileMail(Path(environ["MAIL_FILE"]), poison=environ.get("POISON")),
         webhook_secrets=FixedSecrets({}),
+        files=S3ObjectStore(environ.get("INVOICE_BUCKET"), aws=aws),
     )
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from skincare.config import Settings
 from skincare.database.connection import Database
+from skincare.invoices.ports import ObjectStore
 from skincare.jobs.ports import Queues
 from skincare.jobs.publisher import Publisher
 from skincare.notifications.ports import EmailSender
@@ -20,3 +21,4 @@ class App:
     publisher: Publisher
     email: EmailSender
     webhook_secrets: SecretStore
+    files: ObjectStore

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from skincare.adapters.aws import AwsSession
+from skincare.adapters.s3 import S3ObjectStore
 from skincare.adapters.secrets import SecretsManagerDatabaseCredentials
 from skincare.adapters.ses import SesEmailSender
 from skincare.adapters.sqs import IN_THE_BACKGROUND, WHILE_A_CUSTOMER_WAITS, SqsQueue
@@ -43,6 +44,7 @@ def build_app(settings: Settings) -> App:
             require(settings.mail_from, "MAIL_FROM"), configuration_set=settings.mail_configuration_set, aws=aws
         ),
         webhook_secrets=SecretsManagerWebhookSecrets(settings.webhook_secret_ids, aws=aws),
+        files=S3ObjectStore(settings.invoice_bucket, aws=aws),
     )
 
 
