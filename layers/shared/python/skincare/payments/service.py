@@ -4,8 +4,13 @@ from datetime import datetime
 
 from skincare.database.connection import Database, LockUnavailable
 from skincare.identifiers import OrderNumber, new_job_id, uuid7
+from skincare.invoices import repository as invoices
+from skincare.jobs.catalog import GenerateInvoicePdf, SendPaymentReceivedEmail
+from skincare.jobs.models import DueJob
 from skincare.jobs.publisher import Publisher
+from skincare.jobs.repository import outbox
 from skincare.observability import logger
+from skincare.orders.models import OrderStatus
 from skincare.payments import repository
 from skincare.payments.errors import (
     ConfirmationMissing,
@@ -18,7 +23,8 @@ from skincare.payments.errors import (
 from skincare.payments.gateways import GATEWAYS
 from skincare.payments.models import EventId, EventState, GatewayEvent, Webhook
 from skincare.payments.ports import Gateway, SecretStore
-from skincare.payments.settlement import settle
+from skincare.payments.repository import LockedOrder
+from skincare.payments.settlement import Settlement, settle
 
 # Longer than lock_timeout and, after a new session's two seconds or a ping, still within the three seconds
 # in which a gateway is to hear from us.
@@ -63,8 +69,8 @@ def receive(
         publisher.publish_now([intake.job])
 
 
-def apply_event(event_id: EventId, *, database: Database) -> None:
-    """Apply a stored event to its order, once.
+def apply_event(event_id: EventId, *, database: Database, publisher: Publisher) -> None:
+    """Apply a stored event to its order, once; the event that pays the order sets off its mail and its invoice.
 
     Raises `PaymentEventUnknown` and `PaidOrderUnknown` while they cannot be seen, `ConfirmationMissing`,
     and `TransactionContested`.
@@ -89,6 +95,15 @@ def apply_event(event_id: EventId, *, database: Database) -> None:
         foreign = repository.foreign_transactions(conn, order.id, {each.transaction for each in events})
         settlement = settle(order.status, order.total_rupiah, events, foreign=foreign)
         anomalies = repository.save(conn, order, settlement, event_id=event_id)
+        jobs: list[DueJob] = []
+        if _becomes_paid(order, settlement):
+            payloads = (
+                SendPaymentReceivedEmail(order_number=order_number),
+                GenerateInvoicePdf(order_number=order_number),
+            )
+            jobs = outbox.insert_all(conn, payloads, order_number=order_number, request_id=order.request_id)
+            # Last, because every other payment waits for the year's row until we commit.
+            invoices.take_number(conn, order.id)
     logger.info(
         "payment.event_applied",
         event_id=event_id,
@@ -106,6 +121,16 @@ def apply_event(event_id: EventId, *, database: Database) -> None:
             expected_rupiah=order.total_rupiah,
             amount_rupiah=anomaly.event.amount_rupiah,
         )
+    if jobs:
+        publisher.publish_now(jobs)
+
+
+def _becomes_paid(order: LockedOrder, settlement: Settlement) -> bool:
+    """Tell whether the order leaves the state from which money leads away, and to which nothing leads back.
+
+    It may skip *paid*: a refund can be known before its payment is.
+    """
+    return order.status is OrderStatus.PENDING and settlement.order_status is not OrderStatus.PENDING
 
 
 def _verified(gateway: Gateway, webhook: Webhook, secrets: SecretStore, now: datetime) -> GatewayEvent:
