@@ -89,7 +89,11 @@ def test_fifty_equal_events_and_three_workers_give_one_payment_one_mail_and_one_
         # A worker that found another one busy left its messages for later; what was published meanwhile is there now.
         workers.work()
     events = [line["message"] for line in log.lines]
-    assert (events.count("payment.event_applied"), events.count("email.sent"), events.count("invoice.made")) == (1, 1, 1)
+    assert (events.count("payment.event_applied"), events.count("email.sent"), events.count("invoice.made")) == (
+        1,
+        1,
+        1,
+    )
     assert order_status(conn, number) == "paid"
     assert payments(conn) == [("transaction-1", "paid", 150_000, 0, True)]
     assert [mail.subject for mail in workers.mail.sent] == [f"Pembayaran pesanan {number} sudah kami terima"]
