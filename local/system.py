@@ -18,6 +18,7 @@ from local.function import InvocationFailed
 from local.function_pool import FunctionPool
 from local.functions import Surroundings, migrator
 from local.gateway import Gateway
+from local.invoices import restore_invoices
 from local.logbook import LogBook
 from local.page import Site, SystemState
 from local.postgres import DataDamaged, PostgresFailed, PostgresServer
@@ -30,7 +31,10 @@ from local.state import Secrets, StateFolder, shown
 from local.tokens import TokenIssuer
 from local.workers import Workers
 from skincare.adapters.aws import AwsSession
+from skincare.bootstrap import build_app
+from skincare.config import Settings
 from skincare.database.connection import Database, StaticCredentials
+from skincare.jobs.queues import QueueName
 
 _PATIENCE = timedelta(seconds=60)
 _LOOK_AGAIN_S = 0.25
@@ -151,6 +155,7 @@ class System:
         self._prepare_database(migrations, postgres.dsn(), secrets.app_password)
         aws_up.result()
         self._say(f"SQS and SES (moto) are up on {surroundings.aws_endpoint_url}.")
+        self._restore_invoices(surroundings)
 
         gateway.open.set()
         if self._with_workers:
@@ -202,6 +207,12 @@ class System:
             if again := publish_again(conn):
                 self._say(f"Jobs of the last run that are published now: {again}.")
         database.close()
+
+    def _restore_invoices(self, surroundings: Surroundings) -> None:
+        app = build_app(Settings.from_env(surroundings.worker(QueueName.DOCUMENTS).environment))
+        if restored := restore_invoices(app):
+            self._say(f"Invoices of the last run that were made again: {restored}.")
+        app.database.close()
 
     def _wait_until_ready(self, pools: list[FunctionPool], missing: Callable[[], list[str]]) -> None:
         deadline = time.monotonic() + _PATIENCE.total_seconds()

@@ -8,6 +8,7 @@ import pytest
 from psycopg import Connection
 
 from api.problems import CONTENT_TYPE
+from local.invoices import restore_invoices
 from skincare.app import App
 from skincare.identifiers import OrderNumber
 from skincare.invoices.ports import ObjectStoreUnavailable
@@ -116,6 +117,17 @@ class TestAnInvoice:
         assert (warning["message"], warning["order_number"], warning["glyphs"]) == ("invoice.glyphs_unknown", number, 3)
         assert not any(text in log.text for text in ("Canary", "测", json.dumps("测")[1:-1], "example.com/"))
         assert len(store.files) == 1
+
+
+class TestTheLocalSystem:
+    def test_makes_the_files_again_that_its_s3_forgot(self, app: App, conn: Connection, store: FakeObjectStore) -> None:
+        number, other = pay(conn, new_order(conn)), pay(conn, new_order(conn))
+        generate(app, number)
+        before = made(conn)
+        files, store.files = store.files, {}
+        assert restore_invoices(app) == 1
+        assert (store.files, made(conn)) == (files, before)
+        assert other not in "".join(store.files)
 
 
 class TestTheCustomer:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC
 
+from reportlab.lib.colors import Color, HexColor
 from reportlab.lib.pagesizes import A4
 from reportlab.pdfgen.canvas import Canvas
 
@@ -20,8 +21,8 @@ _MARGIN = 48.0
 _RIGHT = _WIDTH - _MARGIN
 _TOP, _BOTTOM = _HEIGHT - 54, 78.0
 
-_INK, _GREEN, _GREY, _WHITE = "#26302b", "#1f6b52", "#5b655f", "#ffffff"
-_RULE, _TINT = "#dcd6cb", "#eef5f1"
+_INK, _GREEN, _GREY, _WHITE = HexColor("#26302b"), HexColor("#1f6b52"), HexColor("#5b655f"), HexColor("#ffffff")
+_RULE, _TINT = HexColor("#dcd6cb"), HexColor("#eef5f1")
 
 # The columns: where the number ends, the name begins, and quantity, price and amount end.
 _NO, _NAME, _QUANTITY, _PRICE, _AMOUNT = _MARGIN + 22, _MARGIN + 34, 358.0, 452.0, _RIGHT - 8
@@ -52,7 +53,7 @@ class _Pen:
     """How text is written: size in points."""
 
     size: float
-    colour: str = _INK
+    colour: Color = _INK
     bold: bool = False
 
 
@@ -220,12 +221,12 @@ class _Drawing:
         self._write(_MARGIN, 44, self._words.note, _SMALL)
         self._write(_RIGHT, 44, self._words.page.format(page=page, pages=pages), _SMALL, right=True)
 
-    def _rule(self, y: float, colour: str, width: float) -> None:
+    def _rule(self, y: float, colour: Color, width: float) -> None:
         self._canvas.setStrokeColor(colour)
         self._canvas.setLineWidth(width)
         self._canvas.line(_MARGIN, y, _RIGHT, y)
 
-    def _fill(self, left: float, bottom: float, height: float, colour: str) -> None:
+    def _fill(self, left: float, bottom: float, height: float, colour: Color) -> None:
         self._canvas.setFillColor(colour)
         self._canvas.rect(left, bottom, _RIGHT - left, height, stroke=0, fill=1)
 

@@ -6,11 +6,12 @@ row is marked once.
 
 from datetime import timedelta
 
+from skincare.config import Settings
 from skincare.database.connection import Database
 from skincare.identifiers import OrderNumber, UserId
 from skincare.invoices import repository
 from skincare.invoices.errors import InvoiceUnknown
-from skincare.invoices.models import InvoiceFile, Seller, filename_of
+from skincare.invoices.models import Invoice, InvoiceFile, Seller, filename_of
 from skincare.invoices.ports import ObjectStore
 from skincare.observability import logger
 
@@ -34,16 +35,32 @@ def make_invoice(order_number: OrderNumber, *, database: Database, files: Object
     if invoice.is_made:
         logger.info("invoice.made_before", order_number=order_number, invoice=invoice.number)
         return
+    keep_file(invoice, files=files, seller=seller)
+    with database.connection() as conn:
+        repository.record_made(conn, invoice)
+    logger.info("invoice.made", order_number=order_number, invoice=invoice.number)
+
+
+def keep_file(invoice: Invoice, *, files: ObjectStore, seller: Seller) -> None:
+    """Draw an invoice and keep its file, unless it is kept; raises `ObjectStoreUnavailable`."""
     # Imported here: only the containers that make documents pay for the library.
     from skincare.invoices import pdf
 
     document = pdf.render(invoice, seller)
     if document.unknown_glyphs:
-        logger.warning("invoice.glyphs_unknown", order_number=order_number, glyphs=document.unknown_glyphs)
-    is_new = files.put_if_absent(invoice.object_key, document.content, content_type=_CONTENT_TYPE)
-    with database.connection() as conn:
-        repository.record_made(conn, invoice)
-    logger.info("invoice.made", order_number=order_number, invoice=invoice.number, pages=document.pages, is_new=is_new)
+        logger.warning("invoice.glyphs_unknown", order_number=invoice.order_number, glyphs=document.unknown_glyphs)
+    if not files.put_if_absent(invoice.object_key, document.content, content_type=_CONTENT_TYPE):
+        logger.info("invoice.kept_before", order_number=invoice.order_number, invoice=invoice.number)
+
+
+def seller_of(settings: Settings) -> Seller:
+    """Return who sells."""
+    return Seller(
+        name=settings.seller_name,
+        address=settings.seller_address,
+        tax_id=settings.seller_tax_id,
+        tax_percent=settings.tax_percent,
+    )
 
 
 def find_invoice(user_id: UserId, order_number: OrderNumber, *, database: Database, files: ObjectStore) -> InvoiceFile:
