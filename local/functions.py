@@ -11,6 +11,9 @@ from local.webhook_secrets import secret_ids
 from skincare.jobs.queues import QueueName
 
 MAIL_FROM = "shop@example.com"
+INVOICE_BUCKET = "skincare-invoices"
+
+_FILES = {"INVOICE_BUCKET": INVOICE_BUCKET}
 
 _CODE = ROOT / "functions"
 _LAYER = ROOT / "layers" / "shared" / "python"
@@ -30,11 +33,13 @@ class Surroundings:
     """Without one nobody can pay."""
 
     def api(self) -> FunctionDefinition:
-        environment = {**self._environment(), **self._gateways(), "SERVES_CUSTOMERS": "true"}
+        environment = {**self._environment(), **self._gateways(), **_FILES, "SERVES_CUSTOMERS": "true"}
         return _function("api", "api", _API_TIMEOUT, environment)
 
     def worker(self, queue: QueueName) -> FunctionDefinition:
         environment = {**self._environment(), **self._gateways(), "WORKER_QUEUE": queue.value}
+        if queue is QueueName.DOCUMENTS:
+            environment |= _FILES
         return _function(f"worker-{queue}", "worker", queue.limits.function_timeout, environment)
 
     def relay(self) -> FunctionDefinition:

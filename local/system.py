@@ -18,6 +18,7 @@ from local.function import InvocationFailed
 from local.function_pool import FunctionPool
 from local.functions import Surroundings, migrator
 from local.gateway import Gateway
+from local.invoices import restore_invoices
 from local.logbook import LogBook
 from local.page import Site, SystemState
 from local.payment_gateway import PaymentSite
@@ -42,7 +43,10 @@ from local.tokens import TokenIssuer
 from local.webhook_secrets import webhook_secret
 from local.workers import Workers
 from skincare.adapters.aws import AwsSession
+from skincare.bootstrap import build_app
+from skincare.config import Settings
 from skincare.database.connection import Database, StaticCredentials
+from skincare.jobs.queues import QueueName
 from skincare.payments.gateways.standard_webhooks import StandardWebhooks
 
 _PATIENCE = timedelta(seconds=60)
@@ -139,16 +143,8 @@ class System:
         relay = make_pool(surroundings.relay(), concurrency=1)
         workers = Workers(surroundings, aws=aws, children=children, log=log, presence=state.workers)
         checks = health.Checks(api, aws=aws, aws_endpoint_url=surroundings.aws_endpoint_url, presence=state.workers)
-        shown_state = SystemState(
-            surroundings.database_url,
-            aws=aws,
-            aws_endpoint_url=surroundings.aws_endpoint_url,
-            presence=state.workers,
-            mailbox=state.mailbox,
-        )
-        undo.callback(shown_state.close)
         tokens = TokenIssuer(secrets.signing_key)
-        site = Site(tokens=tokens, state=shown_state.read)
+        site = self._page(undo, surroundings, aws, tokens)
         payments = self._payment_site(secrets)
         gateway = Gateway(
             api,
@@ -173,6 +169,7 @@ class System:
         self._prepare_database(migrations, postgres.dsn(), secrets.app_password)
         aws_up.result()
         self._say(f"SQS and SES (moto) are up on {surroundings.aws_endpoint_url}.")
+        self._restore_invoices(surroundings)
 
         gateway.open.set()
         if self._with_workers:
@@ -186,6 +183,19 @@ class System:
         schedule = Schedule(relay, every=RELAY_INTERVAL)
         undo.callback(schedule.stop)
         schedule.start()
+
+    def _page(
+        self, undo: contextlib.ExitStack, surroundings: Surroundings, aws: AwsSession, tokens: TokenIssuer
+    ) -> Site:
+        shown_state = SystemState(
+            surroundings.database_url,
+            aws=aws,
+            aws_endpoint_url=surroundings.aws_endpoint_url,
+            presence=self._state.workers,
+            mailbox=self._state.mailbox,
+        )
+        undo.callback(shown_state.close)
+        return Site(tokens=tokens, state=shown_state.read)
 
     def _payment_site(self, secrets: Secrets) -> PaymentSite:
         name = StandardWebhooks.name
@@ -230,6 +240,12 @@ class System:
             if again := publish_again(conn):
                 self._say(f"Jobs of the last run that are published now: {again}.")
         database.close()
+
+    def _restore_invoices(self, surroundings: Surroundings) -> None:
+        app = build_app(Settings.from_env(surroundings.worker(QueueName.DOCUMENTS).environment))
+        if restored := restore_invoices(app):
+            self._say(f"Invoices of the last run that were made again: {restored}.")
+        app.database.close()
 
     def _wait_until_ready(self, pools: list[FunctionPool], missing: Callable[[], list[str]]) -> None:
         deadline = time.monotonic() + _PATIENCE.total_seconds()

@@ -43,10 +43,13 @@ def take_in(
 
 
 def run_jobs(app: App) -> None:
-    """Handle the jobs that were published, in their order."""
+    """Handle the published jobs that apply events, in their order; what they publish stays with the publisher."""
     assert isinstance(app.publisher, RecordingPublisher)
-    jobs, app.publisher.jobs = app.publisher.jobs, []
+    jobs = app.publisher.jobs
+    app.publisher.jobs = [job for job in jobs if job.job_type != ProcessPayment.job_type]
     for job in jobs:
+        if job.job_type != ProcessPayment.job_type:
+            continue
         process_payment.handle(ProcessPayment.model_validate(job.payload), app)
 
 

@@ -177,6 +177,13 @@ class OrderDetailAnswer(OrderAnswer):
     activity: tuple[ActivityAnswer, ...]
 
 
+class InvoiceAnswer(AnswerModel):
+    """The invoice; its file is where `Location` says, or is being made."""
+
+    invoice_number: Annotated[str, Field(description="Such as INV/2026/000001.")]
+    status: Literal["ready", "in_progress"]
+
+
 class OrderPage(AnswerModel):
     """A part of the caller's orders; `next_cursor` leads to the next one."""
 

@@ -15,7 +15,8 @@ import skincare
 from skincare.carts import repository as carts
 from skincare.catalog import repository as catalog
 from skincare.database.connection import Database, StaticCredentials
-from skincare.identifiers import new_job_id, new_order_number, uuid7
+from skincare.identifiers import UserId, new_job_id, new_order_number, uuid7
+from skincare.invoices import repository as invoices
 from skincare.jobs.repository import dead_letter, lease, operations, outbox
 from skincare.jobs.retry import Completed
 from skincare.notifications import repository as notifications
@@ -25,7 +26,7 @@ from skincare.payments import repository as payments
 from skincare.payments.models import EventId, EventStatus, GatewayEvent, Report
 from skincare.payments.settlement import PaymentEvent, settle
 from tests import ledger
-from tests.factories import fill_cart, make_order, make_place_order, make_product, make_user_id
+from tests.factories import fill_cart, make_order, make_place_order, make_product, make_user_id, pay
 from tests.wire import Wire
 
 TIMES = 10
@@ -48,7 +49,9 @@ def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], 
         (carts, "remove_item"): lambda: carts.remove_item(conn, user, make_product(seed).sku),
         (catalog, "find"): lambda: catalog.find(conn, product.sku),
         (catalog, "list_after"): lambda: catalog.list_after(conn, "", limit=10),
-        (notifications, "load_order_to_confirm"): lambda: notifications.load_order_to_confirm(conn, order.order_number),
+        (notifications, "load_order_to_tell"): lambda: notifications.load_order_to_tell(
+            conn, order.order_number, NotificationType.ORDER_CONFIRMATION
+        ),
         (notifications, "record_notification"): lambda: notifications.record_notification(
             conn, order_id, NotificationType.ORDER_CONFIRMATION, NotificationStatus.SENT
         ),
@@ -61,6 +64,9 @@ def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], 
         (orders, "list_before"): lambda: orders.list_before(conn, buyer, None, limit=10),
         (orders, "cancel"): lambda: orders.cancel(conn, buyer, order.order_number),
         (outbox, "insert"): lambda: outbox.insert(conn, new_job_id(), ledger.PAYLOAD),
+        (outbox, "insert_all"): lambda: outbox.insert_all(
+            conn, [ledger.PAYLOAD] * 2, order_number=None, request_id=None
+        ),
         (outbox, "take_due"): lambda: outbox.take_due(conn, limit=10),
         (outbox, "mark_published"): lambda: outbox.mark_published(conn, [waiting]),
         (outbox, "dead_letter_refused"): lambda: outbox.dead_letter_refused(
@@ -77,6 +83,7 @@ def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], 
         (operations, "list_jobs"): lambda: operations.list_jobs(conn),
         (operations, "backlog"): lambda: operations.backlog(conn),
         **payment_queries(conn, seed),
+        **invoice_queries(conn, seed),
     }
 
 
@@ -119,6 +126,22 @@ def payment_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType
         (payments, "save"): lambda: payments.save(
             conn, order, settle(order.status, order.total_rupiah, [paid, wrong]), event_id=paid.event_id
         ),
+    }
+
+
+def invoice_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], Query]:
+    """Return the part of `queries` that is about invoices."""
+    number = pay(seed, make_order(seed).order.order_number)
+    (unpaid,) = seed.execute(
+        "SELECT id FROM orders WHERE order_number = %s", [make_order(seed).order.order_number]
+    ).fetchone() or (0,)
+    invoice = invoices.load(seed, number)
+    assert invoice is not None
+    return {
+        (invoices, "take_number"): lambda: invoices.take_number(conn, unpaid),
+        (invoices, "load"): lambda: invoices.load(conn, number),
+        (invoices, "record_made"): lambda: invoices.record_made(conn, invoice),
+        (invoices, "find"): lambda: invoices.find(conn, UserId("ani"), number),
     }
 
 

@@ -5,6 +5,8 @@ import pytest
 from skincare.bootstrap import build_app
 from skincare.config import AwsKeys, Settings
 from skincare.errors import ConfigurationError
+from skincare.invoices.models import Seller
+from skincare.invoices.service import seller_of
 from skincare.jobs.queues import QueueName
 
 SECRET = "postgresql://app:canary@127.0.0.1:1/shop"
@@ -64,6 +66,17 @@ class TestSettings:
     def test_half_a_pair_of_aws_keys_is_none(self, missing: str) -> None:
         keys = {"AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret", missing: ""}
         assert Settings.from_env(COMPLETE | keys).aws_keys is None
+
+    def test_the_seller_of_the_invoices_is_told_by_the_environment(self) -> None:
+        told = {"SELLER_NAME": "A", "SELLER_ADDRESS": "B\nC", "SELLER_TAX_ID": "D", "TAX_PERCENT": "12"}
+        assert seller_of(Settings.from_env(COMPLETE | told)) == Seller("A", "B\nC", "D", 12)
+        assert seller_of(Settings.from_env(COMPLETE | {"TAX_PERCENT": "0"})).tax_percent == 0
+        assert seller_of(Settings.from_env(COMPLETE)).tax_percent == 11
+
+    @pytest.mark.parametrize("value", ["11.5", "-1", "101", "eleven", "١١"])
+    def test_a_tax_that_is_no_whole_percentage_is_refused(self, value: str) -> None:
+        with pytest.raises(ConfigurationError, match="TAX_PERCENT"):
+            Settings.from_env(COMPLETE | {"TAX_PERCENT": value})
 
     def test_the_region_has_two_names(self) -> None:
         both = {"AWS_REGION": "ap-southeast-3", "AWS_DEFAULT_REGION": "eu-west-1"}

@@ -7,6 +7,7 @@ from skincare.adapters.aws import AwsSession
 from skincare.adapters.gateways.midtrans import MidtransClient
 from skincare.adapters.gateways.standard_webhooks import StandardWebhooksClient
 from skincare.adapters.gateways.xendit import XenditClient
+from skincare.adapters.s3 import S3ObjectStore
 from skincare.adapters.secrets import SecretsManagerDatabaseCredentials
 from skincare.adapters.ses import SesEmailSender
 from skincare.adapters.sqs import IN_THE_BACKGROUND, WHILE_A_CUSTOMER_WAITS, SqsQueue
@@ -49,6 +50,7 @@ def build_app(settings: Settings) -> App:
         ),
         webhook_secrets=secrets,
         gateways=_gateways(settings.gateway_urls, secrets),
+        files=S3ObjectStore(settings.invoice_bucket, aws=aws),
     )
 
 

@@ -49,7 +49,34 @@ class ProcessPayment(JobPayload):
     event_id: Annotated[str, Field(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
 
 
-PAYLOADS: tuple[type[JobPayload], ...] = (SendConfirmationEmail, ProcessPayment)
+class SendPaymentReceivedEmail(JobPayload):
+    """Tell the customer that the order is paid."""
+
+    job_type: ClassVar[str] = "send_payment_received_email"
+    queue: ClassVar[QueueName] = QueueName.NOTIFICATIONS
+    budget: ClassVar[timedelta] = timedelta(hours=24)
+    shown_as: ClassVar[str | None] = "payment_received_email"
+
+    order_number: str = Field(min_length=1, max_length=64)
+
+
+class GenerateInvoicePdf(JobPayload):
+    """Make the file of an order's invoice."""
+
+    job_type: ClassVar[str] = "generate_invoice_pdf"
+    queue: ClassVar[QueueName] = QueueName.DOCUMENTS
+    budget: ClassVar[timedelta] = timedelta(hours=24)
+    shown_as: ClassVar[str | None] = "invoice"
+
+    order_number: str = Field(min_length=1, max_length=64)
+
+
+PAYLOADS: tuple[type[JobPayload], ...] = (
+    SendConfirmationEmail,
+    ProcessPayment,
+    SendPaymentReceivedEmail,
+    GenerateInvoicePdf,
+)
 """Every job type there is."""
 
 BUDGETS = {payload.job_type: payload.budget for payload in PAYLOADS}

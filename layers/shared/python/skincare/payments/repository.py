@@ -32,6 +32,7 @@ class LockedOrder:
     id: int
     status: OrderStatus
     total_rupiah: int
+    request_id: str | None = None
 
 
 @dataclass(frozen=True)
@@ -132,10 +133,12 @@ def find_event(conn: Connection, event_id: EventId) -> tuple[EventState, Payment
 def lock_order(conn: Connection, order_number: OrderNumber) -> LockedOrder | None:
     """Lock an order until the transaction ends: all that changes it waits for its row."""
     row = conn.execute(
-        "SELECT id, status, total_rupiah FROM orders WHERE order_number = %(order_number)s FOR NO KEY UPDATE",
+        """
+        SELECT id, status, total_rupiah, request_id FROM orders
+        WHERE order_number = %(order_number)s FOR NO KEY UPDATE""",
         {"order_number": order_number},
     ).fetchone()
-    return None if row is None else LockedOrder(row[0], OrderStatus(row[1]), row[2])
+    return None if row is None else LockedOrder(row[0], OrderStatus(row[1]), row[2], row[3])
 
 
 def total_of(conn: Connection, order_number: OrderNumber) -> int | None:

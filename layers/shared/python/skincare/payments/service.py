@@ -6,8 +6,13 @@ from datetime import datetime
 
 from skincare.database.connection import Database, LockUnavailable
 from skincare.identifiers import OrderNumber, new_job_id, uuid7
+from skincare.invoices import repository as invoices
+from skincare.jobs.catalog import GenerateInvoicePdf, SendPaymentReceivedEmail
+from skincare.jobs.models import DueJob
 from skincare.jobs.publisher import Publisher
+from skincare.jobs.repository import outbox
 from skincare.observability import logger
+from skincare.orders.models import OrderStatus
 from skincare.payments import confirmation, repository
 from skincare.payments.errors import (
     GatewayUnknown,
@@ -19,7 +24,8 @@ from skincare.payments.errors import (
 from skincare.payments.gateways import GATEWAYS
 from skincare.payments.models import EventId, EventState, GatewayEvent, Webhook
 from skincare.payments.ports import Gateway, GatewayClient, SecretStore
-from skincare.payments.settlement import settle
+from skincare.payments.repository import LockedOrder
+from skincare.payments.settlement import Settlement, settle
 
 # Longer than lock_timeout and, after a new session's two seconds or a ping, still within the three seconds
 # in which a gateway is to hear from us.
@@ -66,11 +72,13 @@ def receive(
         publisher.publish_now([intake.job])
 
 
-def apply_event(event_id: EventId, *, database: Database, gateways: Mapping[str, GatewayClient]) -> None:
+def apply_event(
+    event_id: EventId, *, database: Database, gateways: Mapping[str, GatewayClient], publisher: Publisher
+) -> None:
     """Apply a stored event to its order, once: what it says, or what its gateway says where it must be asked.
 
-    Raises `PaymentEventUnknown` and `PaidOrderUnknown` while they cannot be seen, `TransactionContested`, and
-    the errors of `confirmation.confirm`.
+    The event that pays the order sets off its mail and its invoice. Raises `PaymentEventUnknown` and
+    `PaidOrderUnknown` while they cannot be seen, `TransactionContested`, and the errors of `confirmation.confirm`.
     """
     with database.connection() as conn:
         found = repository.find_event(conn, event_id)
@@ -94,6 +102,15 @@ def apply_event(event_id: EventId, *, database: Database, gateways: Mapping[str,
         foreign = repository.foreign_transactions(conn, order.id, {each.transaction for each in events})
         settlement = settle(order.status, order.total_rupiah, events, foreign=foreign)
         anomalies = repository.save(conn, order, settlement, event_id=event_id)
+        jobs: list[DueJob] = []
+        if _becomes_paid(order, settlement):
+            payloads = (
+                SendPaymentReceivedEmail(order_number=order_number),
+                GenerateInvoicePdf(order_number=order_number),
+            )
+            jobs = outbox.insert_all(conn, payloads, order_number=order_number, request_id=order.request_id)
+            # Last, because every other payment waits for the year's row until we commit.
+            invoices.take_number(conn, order.id)
     logger.info(
         "payment.event_applied",
         event_id=event_id,
@@ -111,6 +128,16 @@ def apply_event(event_id: EventId, *, database: Database, gateways: Mapping[str,
             expected_rupiah=order.total_rupiah,
             amount_rupiah=anomaly.event.amount_rupiah,
         )
+    if jobs:
+        publisher.publish_now(jobs)
+
+
+def _becomes_paid(order: LockedOrder, settlement: Settlement) -> bool:
+    """Tell whether the order leaves the state from which money leads away, and to which nothing leads back.
+
+    It may skip *paid*: a refund can be known before its payment is.
+    """
+    return order.status is OrderStatus.PENDING and settlement.order_status is not OrderStatus.PENDING
 
 
 def _verified(gateway: Gateway, webhook: Webhook, secrets: SecretStore, now: datetime) -> GatewayEvent:
