@@ -3,13 +3,19 @@
 import hashlib
 import json
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from skincare.addresses import EmailAddress
 from skincare.identifiers import OrderNumber, Sku, UserId
 from skincare.jobs.models import DueJob
 from skincare.locales import Locale
+
+PAYMENT_WINDOW = timedelta(hours=24)
+"""How long an order may be paid."""
+
+EXPIRY_GRACE = timedelta(minutes=15)
+"""What a payment of the last moment has to reach us before we ask the gateway about it."""
 
 
 class OrderStatus(StrEnum):
