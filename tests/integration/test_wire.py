@@ -4,6 +4,7 @@ import inspect
 import pkgutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from types import ModuleType
 
@@ -16,14 +17,20 @@ from skincare.carts import repository as carts
 from skincare.catalog import repository as catalog
 from skincare.database.connection import Database, StaticCredentials
 from skincare.identifiers import new_job_id, new_order_number, uuid7
-from skincare.jobs.repository import dead_letter, lease, operations, outbox
+from skincare.jobs.catalog import ReconcilePayments
+from skincare.jobs.repository import dead_letter, lease, operations, outbox, timers
 from skincare.jobs.retry import Completed
 from skincare.notifications import repository as notifications
 from skincare.notifications.models import NotificationStatus, NotificationType
 from skincare.orders import repository as orders
 from skincare.payments import repository as payments
-from skincare.payments.models import EventId, EventStatus, GatewayEvent, Report
-from skincare.payments.settlement import PaymentEvent, settle
+from skincare.payments.answers import repository as answers
+from skincare.payments.expiry import repository as expiry
+from skincare.payments.models import Attempt, EventId, EventStatus, GatewayEvent, Report
+from skincare.payments.reconciliation import repository as reconciliation
+from skincare.payments.refunds import repository as refunds
+from skincare.payments.refunds.models import RefundRow
+from skincare.payments.settlement import Payment, PaymentEvent, settle
 from tests import ledger
 from tests.factories import fill_cart, make_order, make_place_order, make_product, make_user_id
 from tests.wire import Wire
@@ -73,9 +80,13 @@ def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], 
         ),
         (dead_letter, "sweep"): lambda: dead_letter.sweep(conn, [(waiting.job_id, None)], budgets={}),
         (dead_letter, "redrive"): lambda: dead_letter.redrive(conn, [refused.job_id]),
+        (timers, "insert"): lambda: timers.insert(conn, new_job_id(), ledger.PAYLOAD, unique_key="wire"),
+        (timers, "cancel"): lambda: timers.cancel(conn, "wire"),
+        (timers, "insert_daily"): lambda: timers.insert_daily(conn, new_job_id(), ReconcilePayments()),
         (operations, "cancel"): lambda: operations.cancel(conn, [waiting.job_id]),
         (operations, "list_jobs"): lambda: operations.list_jobs(conn),
         **payment_queries(conn, seed),
+        **money_queries(conn, seed),
     }
 
 
@@ -118,6 +129,46 @@ def payment_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType
             conn, order, settle(order.status, order.total_rupiah, [paid, wrong]), event_id=paid.event_id
         ),
     }
+
+
+def money_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], Query]:
+    """Return the part of `queries` that is about expiry, refunds and reconciliation."""
+    number = make_order(seed).order.order_number
+    order = payments.lock_order(seed, number)
+    assert order is not None
+    attempt = Attempt(number, 1, 150_000, datetime(2026, 1, 15, tzinfo=UTC))
+    refund = RefundRow("wire-1", number, "doku", number, 1, "x", "x")
+    payment = Payment(("doku", number), EventStatus.PAID, refund_keys=frozenset({"wire-1"}))
+    return {
+        (payments, "quarantine_overdue"): lambda: payments.quarantine_overdue(
+            conn, EventId(uuid7()), flaw="x", after=timedelta(0)
+        ),
+        (answers, "known_facts"): lambda: answers.known_facts(conn, number),
+        (expiry, "load"): lambda: expiry.load(conn, number),
+        (expiry, "expire"): lambda: expiry.expire(conn, number, attempts=1),
+        (refunds, "find"): lambda: refunds.find(conn, "wire-1"),
+        (refunds, "refundable"): lambda: refunds.refundable(conn, order.id, transaction_id=None, anomaly_id=1),
+        (refunds, "insert"): lambda: _refused(lambda: refunds.insert(conn, order.id, refund)),
+        (refunds, "mark_sent"): lambda: refunds.mark_sent(conn, "wire-1"),
+        (refunds, "mark_refused"): lambda: refunds.mark_refused(conn, "wire-1", refusal="x"),
+        (refunds, "book"): lambda: refunds.book(conn, order.id, [payment]),
+        (reconciliation, "unattended"): lambda: reconciliation.unattended(
+            conn, overdue_after=timedelta(days=1), limit=10
+        ),
+        (reconciliation, "discrepancies"): lambda: reconciliation.discrepancies(conn, limit=10),
+        (reconciliation, "save_findings"): lambda: reconciliation.save_findings(
+            conn, [reconciliation.Finding("x", "x", None)]
+        ),
+        (reconciliation, "open_findings"): lambda: reconciliation.open_findings(conn, limit=10),
+        (reconciliation, "attempts_to_ask"): lambda: reconciliation.attempts_to_ask(conn, limit=10),
+        (reconciliation, "mark_asked"): lambda: reconciliation.mark_asked(conn, [attempt]),
+    }
+
+
+def _refused(query: Query) -> None:
+    """Send a query that a constraint refuses: there is no such payment."""
+    with pytest.raises(errors.ForeignKeyViolation):
+        query()
 
 
 def repository_functions() -> set[tuple[str, str]]:

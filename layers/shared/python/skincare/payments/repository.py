@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from psycopg import Connection
@@ -13,7 +14,7 @@ from skincare.jobs.catalog import ProcessPayment
 from skincare.jobs.models import DueJob
 from skincare.orders.models import OrderStatus
 from skincare.payments.errors import TransactionContested
-from skincare.payments.models import EventId, EventState, EventStatus, GatewayEvent
+from skincare.payments.models import EventId, EventSource, EventState, EventStatus, GatewayEvent
 from skincare.payments.settlement import Anomaly, Payment, PaymentEvent, Settlement, Transaction
 
 
@@ -42,7 +43,8 @@ def store(
     body: bytes,
     event_id: EventId,
     job_id: JobId,
-    request_id: str,
+    request_id: str | None,
+    source: EventSource = EventSource.WEBHOOK,
 ) -> Intake:
     """Store an event with its job in one statement, once per gateway and key."""
     report = event.report
@@ -52,11 +54,11 @@ def store(
         WITH event AS (
             INSERT INTO payment_events (
                 id, gateway, event_key, body, headers, order_number, transaction_id, reported_status, status,
-                amount_rupiah, currency, refund_key, occurred_at, state, flaw, request_id
+                amount_rupiah, currency, refund_key, occurred_at, state, flaw, request_id, source
             ) VALUES (
                 %(id)s, %(gateway)s, %(event_key)s, %(body)s, %(headers)s, %(order_number)s, %(transaction_id)s,
                 %(reported_status)s, %(status)s, %(amount_rupiah)s, %(currency)s, %(refund_key)s, %(occurred_at)s,
-                %(state)s, %(flaw)s, %(request_id)s
+                %(state)s, %(flaw)s, %(request_id)s, %(source)s
             ) ON CONFLICT (gateway, event_key) DO NOTHING
             RETURNING state
         ), job AS (
@@ -84,6 +86,7 @@ def store(
             "state": event.state,
             "flaw": event.flaw,
             "request_id": request_id,
+            "source": source,
             "job_id": job_id,
             "job_type": payload.job_type,
             "queue": payload.queue,
@@ -141,6 +144,17 @@ def mark_applied(conn: Connection, event_id: EventId) -> bool:
     cur = conn.execute(
         "UPDATE payment_events SET state = 'applied', applied_at = now() WHERE id = %(id)s AND state = 'received'",
         {"id": event_id},
+    )
+    return cur.rowcount == 1
+
+
+def quarantine_overdue(conn: Connection, event_id: EventId, *, flaw: str, after: timedelta) -> bool:
+    """Set an event aside for a person if it was received longer ago than `after`; False where it was not."""
+    cur = conn.execute(
+        """
+        UPDATE payment_events SET state = 'quarantined', flaw = %(flaw)s
+        WHERE id = %(id)s AND state = 'received' AND received_at <= now() - %(after)s""",
+        {"id": event_id, "flaw": flaw, "after": after},
     )
     return cur.rowcount == 1
 
@@ -261,7 +275,7 @@ def _save_anomalies(conn: Connection, order: LockedOrder, anomalies: Collection[
 
 _EVENT_COLUMNS = """
     id AS event_id, gateway, event_key, order_number, transaction_id, status, amount_rupiah, currency,
-    occurred_at, refund_key"""
+    occurred_at, refund_key, source = 'answer' AS is_answer"""
 
 
 def _event(row: Mapping[str, Any]) -> PaymentEvent:

@@ -1,15 +1,21 @@
 """Taking in what payment gateways tell us, and applying it to orders."""
 
-from datetime import datetime
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
 
 from skincare.database.connection import Database, LockUnavailable
 from skincare.identifiers import OrderNumber, new_job_id, uuid7
+from skincare.jobs.catalog import ExpireOrder, ProcessPayment
 from skincare.jobs.publisher import Publisher
+from skincare.jobs.repository import timers
 from skincare.observability import logger
+from skincare.orders.models import OrderStatus
 from skincare.payments import repository
 from skincare.payments.errors import (
     ConfirmationMissing,
     GatewayUnknown,
+    OrderNeverCame,
     PaidOrderUnknown,
     PaymentEventUnknown,
     SignatureInvalid,
@@ -18,11 +24,18 @@ from skincare.payments.errors import (
 from skincare.payments.gateways import GATEWAYS
 from skincare.payments.models import EventId, EventState, GatewayEvent, Webhook
 from skincare.payments.ports import Gateway, SecretStore
+from skincare.payments.refunds.repository import book
 from skincare.payments.settlement import settle
 
 # Longer than lock_timeout and, after a new session's two seconds or a ping, still within the three seconds
 # in which a gateway is to hear from us.
 _ANSWER_WITHIN_S = 2.5
+
+# Shorter than the budget by more than the longest backoff: the last tries know that they are the last.
+_ORDER_APPEARS_WITHIN = ProcessPayment.budget - timedelta(minutes=15)
+_NO_ORDER = "no order of this number came"
+
+_GIVEN_BACK = {OrderStatus.REFUNDED, OrderStatus.PARTIALLY_REFUNDED}
 
 
 def receive(
@@ -66,10 +79,10 @@ def receive(
 def apply_event(event_id: EventId, *, database: Database) -> None:
     """Apply a stored event to its order, once.
 
-    Raises `PaymentEventUnknown` and `PaidOrderUnknown` while they cannot be seen, `ConfirmationMissing`,
-    and `TransactionContested`.
+    Raises `PaymentEventUnknown` and `PaidOrderUnknown` while they cannot be seen, `OrderNeverCame` once that
+    has lasted too long, `ConfirmationMissing`, and `TransactionContested`.
     """
-    with database.connection() as conn, conn.transaction():
+    with _setting_aside_what_is_overdue(event_id, database), database.connection() as conn, conn.transaction():
         found = repository.find_event(conn, event_id)
         if found is None:
             raise PaymentEventUnknown(event_id)
@@ -77,7 +90,7 @@ def apply_event(event_id: EventId, *, database: Database) -> None:
         if state is not EventState.RECEIVED or event is None:
             logger.info("payment.event_done_before", event_id=event_id, state=state)
             return
-        if not GATEWAYS[event.gateway].status_is_signed:
+        if not (event.is_answer or GATEWAYS[event.gateway].status_is_signed):
             raise ConfirmationMissing(event_id, event.gateway)
         order_number = OrderNumber(event.order_number)
         order = repository.lock_order(conn, order_number)
@@ -89,6 +102,9 @@ def apply_event(event_id: EventId, *, database: Database) -> None:
         foreign = repository.foreign_transactions(conn, order.id, {each.transaction for each in events})
         settlement = settle(order.status, order.total_rupiah, events, foreign=foreign)
         anomalies = repository.save(conn, order, settlement, event_id=event_id)
+        book(conn, order.id, settlement.payments)
+        if order.status is OrderStatus.PENDING and settlement.order_status is not OrderStatus.PENDING:
+            timers.cancel(conn, ExpireOrder(order_number=order_number).unique_key)
     logger.info(
         "payment.event_applied",
         event_id=event_id,
@@ -96,6 +112,9 @@ def apply_event(event_id: EventId, *, database: Database) -> None:
         status=event.status,
         order_status=settlement.order_status,
     )
+    if order.status in _GIVEN_BACK and settlement.order_status is OrderStatus.PAID:
+        # An earlier payment came to light after the later one had gone back.
+        logger.error("payment.order_paid_again", event_id=event_id, order_number=order_number)
     for anomaly in anomalies:
         logger.error(
             "payment.anomaly",
@@ -106,6 +125,20 @@ def apply_event(event_id: EventId, *, database: Database) -> None:
             expected_rupiah=order.total_rupiah,
             amount_rupiah=anomaly.event.amount_rupiah,
         )
+
+
+@contextmanager
+def _setting_aside_what_is_overdue(event_id: EventId, database: Database) -> Iterator[None]:
+    """Quarantine an event whose order did not come in time: then `OrderNeverCame` instead of `PaidOrderUnknown`."""
+    try:
+        yield
+    except PaidOrderUnknown:
+        with database.connection() as conn:
+            overdue = repository.quarantine_overdue(conn, event_id, flaw=_NO_ORDER, after=_ORDER_APPEARS_WITHIN)
+        if not overdue:
+            raise
+        logger.error("payment.event_quarantined", event_id=event_id, flaw=_NO_ORDER)
+        raise OrderNeverCame(event_id) from None
 
 
 def _verified(gateway: Gateway, webhook: Webhook, secrets: SecretStore, now: datetime) -> GatewayEvent:
