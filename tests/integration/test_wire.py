@@ -24,6 +24,7 @@ from skincare.notifications import repository as notifications
 from skincare.notifications.models import NotificationStatus, NotificationType
 from skincare.orders import repository as orders
 from skincare.payments import repository as payments
+from skincare.payments.anomalies import repository as anomalies
 from skincare.payments.answers import repository as answers
 from skincare.payments.expiry import repository as expiry
 from skincare.payments.models import Attempt, EventId, EventStatus, GatewayEvent, Report
@@ -85,6 +86,7 @@ def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], 
         (timers, "insert_daily"): lambda: timers.insert_daily(conn, new_job_id(), ReconcilePayments()),
         (operations, "cancel"): lambda: operations.cancel(conn, [waiting.job_id]),
         (operations, "list_jobs"): lambda: operations.list_jobs(conn),
+        (operations, "backlog"): lambda: operations.backlog(conn),
         **payment_queries(conn, seed),
         **money_queries(conn, seed),
     }
@@ -122,6 +124,7 @@ def payment_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType
         (payments, "find_event"): lambda: payments.find_event(conn, paid.event_id),
         (payments, "lock_order"): lambda: payments.lock_order(conn, number),
         (payments, "total_of"): lambda: payments.total_of(conn, number),
+        (payments, "open_work"): lambda: payments.open_work(conn),
         (payments, "mark_applied"): lambda: payments.mark_applied(conn, paid.event_id),
         (payments, "applied_events"): lambda: payments.applied_events(conn, number),
         (payments, "foreign_transactions"): lambda: payments.foreign_transactions(conn, order.id, [paid.transaction]),
@@ -142,6 +145,9 @@ def money_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, 
     return {
         (payments, "quarantine_overdue"): lambda: payments.quarantine_overdue(
             conn, EventId(uuid7()), flaw="x", after=timedelta(0)
+        ),
+        (anomalies, "save_anomalies"): lambda: anomalies.save_anomalies(
+            conn, [], order_id=order.id, expected_rupiah=150_000
         ),
         (answers, "known_facts"): lambda: answers.known_facts(conn, number),
         (expiry, "load"): lambda: expiry.load(conn, number),

@@ -6,13 +6,14 @@ from datetime import timedelta
 from typing import Any
 
 from psycopg import Connection
-from psycopg.rows import dict_row
+from psycopg.rows import class_row, dict_row
 from psycopg.types.json import Jsonb
 
 from skincare.identifiers import JobId, OrderNumber
 from skincare.jobs.catalog import ProcessPayment
 from skincare.jobs.models import DueJob
 from skincare.orders.models import OrderStatus
+from skincare.payments.anomalies.repository import save_anomalies
 from skincare.payments.errors import TransactionContested
 from skincare.payments.models import EventId, EventSource, EventState, EventStatus, GatewayEvent
 from skincare.payments.settlement import Anomaly, Payment, PaymentEvent, Settlement, Transaction
@@ -33,6 +34,15 @@ class LockedOrder:
     id: int
     status: OrderStatus
     total_rupiah: int
+
+
+@dataclass(frozen=True)
+class OpenWork:
+    """What of the money waits for somebody: events received over five minutes ago, and what people must look at."""
+
+    unapplied_events: int
+    quarantined_events: int
+    anomalies: int
 
 
 def store(
@@ -202,7 +212,24 @@ def save(conn: Connection, order: LockedOrder, settlement: Settlement, *, event_
         WHERE id = %(id)s AND status = %(was)s AND status <> %(status)s""",
         {"id": order.id, "status": settlement.order_status, "was": order.status},
     )
-    return _save_anomalies(conn, order, settlement.anomalies)
+    return save_anomalies(conn, settlement.anomalies, order_id=order.id, expected_rupiah=order.total_rupiah)
+
+
+def open_work(conn: Connection) -> OpenWork:
+    """Count what waits, by indexes that hold little on a good day."""
+    row = (
+        conn.cursor(row_factory=class_row(OpenWork))
+        .execute("""
+        SELECT
+            (SELECT count(*) FROM payment_events
+                WHERE state = 'received' AND received_at < now() - interval '5 minutes') AS unapplied_events,
+            (SELECT count(*) FROM payment_events
+                WHERE state = 'quarantined' AND reviewed_at IS NULL) AS quarantined_events,
+            (SELECT count(*) FROM payment_anomalies WHERE withdrawn_at IS NULL AND resolved_at IS NULL) AS anomalies""")
+        .fetchone()
+    )
+    assert row is not None  # noqa: S101  a SELECT without FROM answers a row
+    return row
 
 
 def _save_payment(conn: Connection, order_id: int, payment: Payment) -> bool:
@@ -232,45 +259,6 @@ def _save_payment(conn: Connection, order_id: int, payment: Payment) -> bool:
         },
     )
     return cur.rowcount == 1
-
-
-def _save_anomalies(conn: Connection, order: LockedOrder, anomalies: Collection[Anomaly]) -> list[Anomaly]:
-    """Write anomalies and withdraw those of the order that no longer are; return the new ones.
-
-    What people resolved stays resolved.
-    """
-    rows = conn.execute(
-        """
-        WITH found AS (
-            SELECT * FROM unnest(
-                %(event_ids)s::uuid[], %(kinds)s::text[], %(tasks)s::text[], %(amounts)s::bigint[],
-                %(give_backs)s::bigint[]
-            ) AS f (event_id, kind, task, amount_rupiah, give_back_rupiah)
-        ), gone AS (
-            UPDATE payment_anomalies a SET withdrawn_at = now()
-            WHERE a.order_id = %(order_id)s AND a.withdrawn_at IS NULL AND NOT EXISTS (
-                SELECT 1 FROM found f WHERE f.event_id = a.event_id AND f.kind = a.kind
-            )
-        )
-        INSERT INTO payment_anomalies AS a (
-            event_id, order_id, kind, task, expected_rupiah, amount_rupiah, give_back_rupiah
-        )
-        SELECT event_id, %(order_id)s, kind, task, %(expected)s, amount_rupiah, give_back_rupiah FROM found
-        ON CONFLICT (event_id, kind) DO UPDATE SET
-            give_back_rupiah = excluded.give_back_rupiah, task = excluded.task, withdrawn_at = NULL
-        RETURNING a.event_id, a.kind, a.created_at = now()""",
-        {
-            "order_id": order.id,
-            "expected": order.total_rupiah,
-            "event_ids": [anomaly.event.event_id for anomaly in anomalies],
-            "kinds": [anomaly.kind for anomaly in anomalies],
-            "tasks": [anomaly.task for anomaly in anomalies],
-            "amounts": [anomaly.event.amount_rupiah for anomaly in anomalies],
-            "give_backs": [anomaly.give_back_rupiah for anomaly in anomalies],
-        },
-    )
-    new = {(event_id, kind) for event_id, kind, is_new in rows if is_new}
-    return [anomaly for anomaly in anomalies if (anomaly.event.event_id, anomaly.kind) in new]
 
 
 _EVENT_COLUMNS = """

@@ -79,7 +79,7 @@ def discrepancies(conn: Connection, *, limit: int) -> list[Finding]:
             ORDER BY e.received_at LIMIT %(limit)s
         ) UNION ALL (
             SELECT 'event_quarantined', e.id::text, e.order_number FROM payment_events e
-            WHERE e.state = 'quarantined' AND e.received_at > now() - %(look_back)s
+            WHERE e.state = 'quarantined' AND e.reviewed_at IS NULL AND e.received_at > now() - %(look_back)s
             ORDER BY e.received_at LIMIT %(limit)s
         ) UNION ALL (
             -- What an order says and what its payment says.
