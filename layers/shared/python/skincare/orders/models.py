@@ -11,12 +11,6 @@ from skincare.identifiers import OrderNumber, Sku, UserId
 from skincare.jobs.models import DueJob
 from skincare.locales import Locale
 
-PAYMENT_WINDOW = timedelta(hours=24)
-"""How long an order may be paid."""
-
-EXPIRY_GRACE = timedelta(minutes=15)
-"""What a payment of the last moment has to reach us before we ask the gateway about it."""
-
 
 class OrderStatus(StrEnum):
     PENDING = "pending"
@@ -25,6 +19,10 @@ class OrderStatus(StrEnum):
     EXPIRED = "expired"
     REFUNDED = "refunded"
     PARTIALLY_REFUNDED = "partially_refunded"
+
+
+PAYMENT_WINDOW = timedelta(hours=24)
+"""How long after its checkout an order may be paid."""
 
 
 class PaymentStatus(StrEnum):
@@ -44,6 +42,10 @@ _PAYMENT_STATUS = {
     OrderStatus.REFUNDED: PaymentStatus.REFUNDED,
     OrderStatus.PARTIALLY_REFUNDED: PaymentStatus.PARTIALLY_REFUNDED,
 }
+
+
+EXPIRY_GRACE = timedelta(minutes=15)
+"""What a payment of the last moment has to reach us before we ask the gateway about it."""
 
 
 @dataclass(frozen=True)
