@@ -16,6 +16,7 @@ from skincare.jobs.retry import decide
 from skincare.orders import repository as orders
 from skincare.orders.models import EXPIRY_GRACE, PAYMENT_WINDOW
 from skincare.payments.errors import GatewayRefused, GatewayUnavailable, OrderMaybePaid, PaymentUnderWay
+from skincare.payments.expiry import repository
 from skincare.payments.models import EventStatus
 from tests.factories import fill_cart, make_order, make_product
 from tests.fakes.gateway_client import FakeGatewayClient, report_of
@@ -83,6 +84,13 @@ class TestAnOrderThatNobodyPaid:
         assert (row, stock(conn, "SERUM")) == (("expired", True, None), STOCK)
         assert orders.cancel(conn, UserId("ani"), number) == "expired"
         assert stock(conn, "SERUM") == STOCK
+
+    @pytest.mark.parametrize("status", ["paid", "cancelled", "expired", "refunded", "partially_refunded"])
+    def test_is_looked_at_again_under_its_lock(self, conn: Connection, number: OrderNumber, status: str) -> None:
+        """Somebody else was faster between our look and our statement."""
+        conn.execute("UPDATE orders SET status = %s", [status])
+        repository.expire(conn, number, attempts=0)
+        assert (order_status(conn, number), stock(conn, "SERUM")) == (status, STOCK - 1)
 
     def test_expires_once_the_gateway_knows_of_no_money(self, app: App, conn: Connection, number: OrderNumber) -> None:
         app, client = asking(app)
