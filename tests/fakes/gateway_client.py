@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from skincare.payments.errors import GatewayRefused
-from skincare.payments.models import Attempt, EventStatus, Refund, Report
+from skincare.payments.models import Attempt, EventStatus, Refund, Report, attempt_named
 
 
 def _at_once() -> None:
@@ -14,7 +14,7 @@ def _at_once() -> None:
 
 
 class FakeGatewayClient:
-    """A `GatewayClient` that knows what `tell` told it, and fails or waits when told to."""
+    """A `GatewayClient` that knows what it was told by `pay` and `tell`, and fails or waits when told to."""
 
     def __init__(self, name: str = "standard_webhooks") -> None:
         self.name = name
@@ -30,7 +30,8 @@ class FakeGatewayClient:
 
     def start(self, attempt: Attempt) -> str:
         self._answer()
-        self.started.append(attempt)
+        with self._lock:
+            self.started.append(attempt)
         return f"https://pay.example.com/{attempt.reference}"
 
     def transactions(self, attempt: Attempt) -> Sequence[Report]:
@@ -44,21 +45,27 @@ class FakeGatewayClient:
         with self._lock:
             if any(known.key == refund.key for known in self.refunds):
                 return
-            paid = [
-                report
-                for reports in self._reports.values()
-                for report in reports
-                if report.transaction_id == refund.transaction_id and report.status is EventStatus.PAID
-            ]
-            gone = sum(each.amount_rupiah for each in self.refunds if each.transaction_id == refund.transaction_id)
-            if not paid or refund.amount_rupiah > paid[0].amount_rupiah - gone:
-                raise GatewayRefused(self.name, "there is no such payment, or not so much left")
+            reference, paid = self._payment(refund)
+            left = paid.amount_rupiah - sum(
+                known.amount_rupiah for known in self.refunds if known.transaction_id == refund.transaction_id
+            )
+            if not 0 < refund.amount_rupiah <= left:
+                raise GatewayRefused(self.name, "there is not so much left")
             self.refunds.append(refund)
+            status = EventStatus.REFUNDED if refund.amount_rupiah == left else EventStatus.PARTIALLY_REFUNDED
+            self._reports[reference].append(
+                report_of(reference, refund.transaction_id, status, refund.amount_rupiah, refund_key=refund.key)
+            )
 
     def tell(self, reference: str, *reports: Report) -> None:
         """Let the gateway know exactly these transactions of an attempt."""
         with self._lock:
             self._reports[reference] = list(reports)
+
+    def pay(self, attempt: Attempt, transaction_id: str = "transaction-1") -> None:
+        """Let a customer pay an attempt."""
+        report = report_of(attempt.reference, transaction_id, EventStatus.PAID, attempt.amount_rupiah)
+        self.tell(attempt.reference, report)
 
     def fail_next(self, error: Exception) -> None:
         """Let the next call fail; called again, also the one after it."""
@@ -71,6 +78,13 @@ class FakeGatewayClient:
             if self._failures:
                 raise self._failures.popleft()
 
+    def _payment(self, refund: Refund) -> tuple[str, Report]:
+        for reference, reports in self._reports.items():
+            for report in reports:
+                if report.transaction_id == refund.transaction_id and report.status is EventStatus.PAID:
+                    return reference, report
+        raise GatewayRefused(self.name, "there is no such payment")
+
 
 def report_of(
     reference: str,
@@ -82,8 +96,9 @@ def report_of(
     occurred_at: datetime = datetime(2026, 1, 15, 2, 59, 58, tzinfo=UTC),
 ) -> Report:
     """What a gateway knows of a transaction of an attempt."""
+    order_number, attempt_no = attempt_named(reference)
     return Report(
-        order_number=reference.rpartition(".")[0],
+        order_number=order_number,
         transaction_id=transaction_id,
         reported_status=str(status),
         status=status,
@@ -91,4 +106,5 @@ def report_of(
         currency="IDR",
         occurred_at=occurred_at,
         refund_key=refund_key,
+        attempt_no=attempt_no,
     )

@@ -1,6 +1,7 @@
 """An event whose order does not appear is waited for, then set aside for a person, and never acked silently."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 
 import psycopg
@@ -13,11 +14,13 @@ from skincare.jobs.models import DueJob
 from skincare.jobs.relay import run_relay
 from skincare.jobs.repository import dead_letter
 from skincare.jobs.retry import DeadLetter, backoff_delay, decide
-from skincare.payments.errors import OrderNeverCame, PaidOrderUnknown
+from skincare.payments.errors import EventOverdue, EventUnconfirmed, OrderMaybePaid, PaidOrderUnknown
 from tests import ledger
+from tests.fakes.gateway_client import FakeGatewayClient
 from tests.http import RecordingPublisher
 from tests.log import recorded_log
 from tests.payments import events, new_order, order_status, payments, run_jobs, take_in
+from tests.timers import expire, start_attempt
 from tests.webhooks import ORDER
 from tests.worker_bench import Bench, plenty
 from worker.handlers import process_payment
@@ -68,7 +71,7 @@ class TestAnEventWithoutItsOrder:
         self, app: App, conn: Connection, owner: Connection, job: DueJob
     ) -> None:
         age(owner, timedelta(hours=72))
-        with recorded_log() as log, pytest.raises(OrderNeverCame):
+        with recorded_log() as log, pytest.raises(EventOverdue):
             try_it(app, job)
         assert [line["message"] for line in log.lines] == ["payment.event_quarantined"]
         assert conn.execute("SELECT state, flaw FROM payment_events").fetchall() == [
@@ -84,7 +87,7 @@ class TestAnEventWithoutItsOrder:
         self, app: App, conn: Connection, owner: Connection, job: DueJob
     ) -> None:
         age(owner, timedelta(hours=72))
-        with pytest.raises(OrderNeverCame) as raised:
+        with pytest.raises(EventOverdue) as raised:
             try_it(app, job)
         outcome = decide(raised.value, attempts=9, age=timedelta(0), budget=ProcessPayment.budget)
         assert isinstance(outcome, DeadLetter)
@@ -136,3 +139,25 @@ class TestALostEnqueue:
         run_jobs(app)
         assert order_status(conn, number) == "paid"
         bench.close()
+
+
+class TestAnEventThatItsGatewayNeverConfirms:
+    def test_is_set_aside_after_the_window_and_keeps_no_order_open(
+        self, app: App, conn: Connection, owner: Connection
+    ) -> None:
+        """Whoever saw one notification of Midtrans can forge another: it moves no money and holds no goods."""
+        app = replace(app, gateways={"midtrans": FakeGatewayClient("midtrans")})
+        number = new_order(conn)
+        reference = start_attempt(conn, number, gateway="midtrans")
+        take_in(app, "midtrans", order_id=reference)
+        assert isinstance(app.publisher, RecordingPublisher)
+        [job] = app.publisher.jobs
+        with pytest.raises(EventUnconfirmed):
+            try_it(app, job)
+        with pytest.raises(OrderMaybePaid):
+            expire(app, number)
+        age(owner, timedelta(hours=72))
+        with pytest.raises(EventOverdue, match="never confirmed"):
+            try_it(app, job)
+        expire(app, number)
+        assert (order_status(conn, number), payments(conn)) == ("expired", [])

@@ -157,7 +157,7 @@ class TestARefund:
     def test_of_a_gateway_that_nobody_can_ask_waits(self, app: App, conn: Connection, number: OrderNumber) -> None:
         refund = ask_for(app, number)
         with pytest.raises(GatewayUnavailable):
-            send(app, refund.key)
+            send(replace(app, gateways={}), refund.key)
         assert states(conn) == [("requested", TOTAL)]
 
     def test_that_nobody_asked_for_is_not_sent(self, app: App) -> None:

@@ -16,7 +16,7 @@ import skincare
 from skincare.carts import repository as carts
 from skincare.catalog import repository as catalog
 from skincare.database.connection import Database, StaticCredentials
-from skincare.identifiers import new_job_id, new_order_number, uuid7
+from skincare.identifiers import UserId, new_job_id, new_order_number, uuid7
 from skincare.jobs.catalog import ReconcilePayments
 from skincare.jobs.repository import dead_letter, lease, operations, outbox, timers
 from skincare.jobs.retry import Completed
@@ -26,6 +26,7 @@ from skincare.orders import repository as orders
 from skincare.payments import repository as payments
 from skincare.payments.anomalies import repository as anomalies
 from skincare.payments.answers import repository as answers
+from skincare.payments.attempts import repository as attempts
 from skincare.payments.expiry import repository as expiry
 from skincare.payments.models import Attempt, EventId, EventStatus, GatewayEvent, Report
 from skincare.payments.reconciliation import repository as reconciliation
@@ -149,6 +150,11 @@ def money_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, 
         (anomalies, "save_anomalies"): lambda: anomalies.save_anomalies(
             conn, [], order_id=order.id, expected_rupiah=150_000
         ),
+        (attempts, "of_order"): lambda: attempts.of_order(conn, number, gateway="doku"),
+        (attempts, "lock_order"): lambda: attempts.lock_order(conn, UserId("wire"), number),
+        (attempts, "find_open"): lambda: attempts.find_open(conn, order.id),
+        (attempts, "open_next"): lambda: attempts.open_next(conn, order.id, gateway="doku"),
+        (attempts, "keep_url"): lambda: attempts.keep_url(conn, attempt, "https://pay.example.com"),
         (answers, "known_facts"): lambda: answers.known_facts(conn, number),
         (expiry, "load"): lambda: expiry.load(conn, number),
         (expiry, "expire"): lambda: expiry.expire(conn, number, attempts=1),

@@ -22,4 +22,4 @@ class App:
     email: EmailSender
     webhook_secrets: SecretStore
     gateways: Mapping[str, GatewayClient] = field(default_factory=dict)
-    """The payment gateways that can be asked, by name: those whose address is configured."""
+    """The gateways that can be asked, by name: those whose address is configured."""

@@ -47,11 +47,11 @@ class PaidOrderUnknown(TransientError):
         super().__init__(f"the order of payment event {event_id} is not stored yet")
 
 
-class OrderNeverCame(PermanentError):
-    """The event is about an order that nobody placed as long as we waited for it; a person must look."""
+class EventOverdue(PermanentError):
+    """Its order or its confirmation did not come as long as we waited for it; a person must look."""
 
-    def __init__(self, event_id: object) -> None:
-        super().__init__(f"the order of payment event {event_id} never came; the event is quarantined")
+    def __init__(self, event_id: object, flaw: str) -> None:
+        super().__init__(f"payment event {event_id} is quarantined: {flaw}")
 
 
 class OrderMaybePaid(TransientError):
@@ -96,11 +96,18 @@ class TransactionContested(TransientError):
         super().__init__(f"the transaction of payment event {event_id} was written by another order just now")
 
 
-class ConfirmationMissing(PermanentError):
-    """The signature does not cover what the event says, and this release cannot ask the gateway."""
+class GatewayNotConfigured(PermanentError):
+    """The gateway must be asked, and no address of it is configured."""
+
+    def __init__(self, gateway: str) -> None:
+        super().__init__(f"{gateway} must be asked: set GATEWAY_URL_{gateway.upper()}")
+
+
+class EventUnconfirmed(TransientError):
+    """The gateway does not say, or not yet, what the event says: it lags, or the event is forged."""
 
     def __init__(self, event_id: object, gateway: str) -> None:
-        super().__init__(f"payment event {event_id} must be confirmed by {gateway}, which nobody can ask")
+        super().__init__(f"payment event {event_id} is not confirmed by {gateway}")
 
 
 class WebhookContested(TransientError):
@@ -122,3 +129,11 @@ class GatewayRefused(PermanentError):
 
     def __init__(self, gateway: str, reason: str) -> None:
         super().__init__(f"{gateway} refuses: {reason}")
+
+
+class OrderNotPayable(SkincareError):
+    """The order is not pending any more, or its time to be paid is over."""
+
+    def __init__(self, order_number: str, status: str) -> None:
+        super().__init__(f"order {order_number} is {status} and cannot be paid")
+        self.status = status

@@ -15,7 +15,7 @@ from skincare.jobs.models import DueJob
 from skincare.orders.models import OrderStatus
 from skincare.payments.anomalies.repository import save_anomalies
 from skincare.payments.errors import TransactionContested
-from skincare.payments.models import EventId, EventSource, EventState, EventStatus, GatewayEvent
+from skincare.payments.models import EventId, EventSource, EventState, EventStatus, GatewayEvent, Report
 from skincare.payments.settlement import Anomaly, Payment, PaymentEvent, Settlement, Transaction
 
 
@@ -64,11 +64,11 @@ def store(
         WITH event AS (
             INSERT INTO payment_events (
                 id, gateway, event_key, body, headers, order_number, transaction_id, reported_status, status,
-                amount_rupiah, currency, refund_key, occurred_at, state, flaw, request_id, source
+                amount_rupiah, currency, refund_key, attempt_no, occurred_at, state, flaw, request_id, source
             ) VALUES (
                 %(id)s, %(gateway)s, %(event_key)s, %(body)s, %(headers)s, %(order_number)s, %(transaction_id)s,
-                %(reported_status)s, %(status)s, %(amount_rupiah)s, %(currency)s, %(refund_key)s, %(occurred_at)s,
-                %(state)s, %(flaw)s, %(request_id)s, %(source)s
+                %(reported_status)s, %(status)s, %(amount_rupiah)s, %(currency)s, %(refund_key)s, %(attempt_no)s,
+                %(occurred_at)s, %(state)s, %(flaw)s, %(request_id)s, %(source)s
             ) ON CONFLICT (gateway, event_key) DO NOTHING
             RETURNING state
         ), job AS (
@@ -92,6 +92,7 @@ def store(
             "amount_rupiah": report and report.amount_rupiah,
             "currency": report and report.currency,
             "refund_key": report and report.refund_key,
+            "attempt_no": report and report.attempt_no,
             "occurred_at": report and report.occurred_at,
             "state": event.state,
             "flaw": event.flaw,
@@ -149,11 +150,22 @@ def total_of(conn: Connection, order_number: OrderNumber) -> int | None:
     return None if row is None else int(row[0])
 
 
-def mark_applied(conn: Connection, event_id: EventId) -> bool:
-    """Note that an event is applied; False means somebody already did."""
+def mark_applied(conn: Connection, event_id: EventId, confirmed: Report | None = None) -> bool:
+    """Note that an event is applied, as `confirmed` where the gateway was asked; False means somebody already did."""
     cur = conn.execute(
-        "UPDATE payment_events SET state = 'applied', applied_at = now() WHERE id = %(id)s AND state = 'received'",
-        {"id": event_id},
+        """
+        UPDATE payment_events SET state = 'applied', applied_at = now(),
+            confirmed_at = CASE WHEN %(status)s::text IS NOT NULL THEN now() END,
+            confirmed_status = %(status)s, confirmed_amount_rupiah = %(amount_rupiah)s,
+            confirmed_currency = %(currency)s, confirmed_occurred_at = %(occurred_at)s
+        WHERE id = %(id)s AND state = 'received'""",
+        {
+            "id": event_id,
+            "status": confirmed and confirmed.status,
+            "amount_rupiah": confirmed and confirmed.amount_rupiah,
+            "currency": confirmed and confirmed.currency,
+            "occurred_at": confirmed and confirmed.occurred_at,
+        },
     )
     return cur.rowcount == 1
 
@@ -262,8 +274,11 @@ def _save_payment(conn: Connection, order_id: int, payment: Payment) -> bool:
 
 
 _EVENT_COLUMNS = """
-    id AS event_id, gateway, event_key, order_number, transaction_id, status, amount_rupiah, currency,
-    occurred_at, refund_key, source = 'answer' AS is_answer"""
+    id AS event_id, gateway, event_key, order_number, attempt_no, transaction_id, refund_key,
+    coalesce(confirmed_status, status) AS status, coalesce(confirmed_amount_rupiah, amount_rupiah) AS amount_rupiah,
+    coalesce(confirmed_currency, currency) AS currency,
+    CASE WHEN confirmed_at IS NULL THEN occurred_at ELSE confirmed_occurred_at END AS occurred_at,
+    source = 'answer' AS is_answer"""
 
 
 def _event(row: Mapping[str, Any]) -> PaymentEvent:

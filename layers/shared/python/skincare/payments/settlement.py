@@ -34,6 +34,7 @@ class PaymentEvent:
     currency: str
     occurred_at: datetime | None
     refund_key: str | None = None
+    attempt_no: int | None = None
     is_answer: bool = False
     """Whether the gateway said it when we asked, so that nothing is left to confirm."""
 

@@ -19,8 +19,9 @@ def known_facts(conn: Connection, order_number: OrderNumber) -> set[Fact]:
     """Return what the applied and waiting events of an order say."""
     rows = conn.execute(
         """
-        SELECT gateway, transaction_id, CASE WHEN refund_key IS NULL THEN status ELSE 'refund' END,
-            coalesce(refund_key, amount_rupiah::text)
+        SELECT gateway, transaction_id,
+            CASE WHEN refund_key IS NULL THEN coalesce(confirmed_status, status) ELSE 'refund' END,
+            coalesce(refund_key, coalesce(confirmed_amount_rupiah, amount_rupiah)::text)
         FROM payment_events WHERE order_number = %(order_number)s AND state IN ('received', 'applied')""",
         {"order_number": order_number},
     )
