@@ -9,12 +9,13 @@ from typing import Annotated
 
 import typer
 
-from cli import jobs, webhook
+from cli import jobs, payments, webhook
 from cli.system import known_secrets, plain_errors
 from cli.worker import worker
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help="The command line of the skincare shop.")
 app.add_typer(jobs.app, name="jobs")
+app.add_typer(payments.app, name="payments")
 app.add_typer(webhook.app, name="webhook")
 app.command()(worker)
 

@@ -51,12 +51,15 @@ class Shop:
         return len(Path(self.environ["MAIL_FILE"]).read_text().splitlines())
 
     def lives(self) -> list[str]:
-        rows = self.conn.execute("SELECT state FROM jobs WHERE state NOT IN ('completed', 'cancelled', 'dead_letter')")
+        rows = self.conn.execute(
+            "SELECT state FROM jobs WHERE publish_at IS NOT NULL AND state <> 'dead_letter'"
+            " AND (run_at IS NULL OR run_at <= now())"
+        )
         return [state for (state,) in rows]
 
     def states(self, user_id: str) -> list[str]:
         rows = self.conn.execute(
-            "SELECT state FROM jobs JOIN orders USING (order_number) WHERE user_id = %s", [user_id]
+            "SELECT state FROM jobs JOIN orders USING (order_number) WHERE user_id = %s AND run_at IS NULL", [user_id]
         )
         return [state for (state,) in rows]
 

@@ -5,7 +5,7 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from skincare.bootstrap import get_app
-from skincare.jobs.catalog import BUDGETS
+from skincare.jobs.catalog import BUDGETS, CHORES
 from skincare.jobs.gauges import job_gauges
 from skincare.jobs.relay import run_relay
 from skincare.metrics import emit
@@ -25,6 +25,7 @@ def lambda_handler(event: dict[str, Any], context: LambdaContext) -> dict[str, A
         publisher=app.publisher,
         budgets=BUDGETS,
         time_left=time_left(context),
+        chores=CHORES,
     )
     return {
         "sent": report.sent,

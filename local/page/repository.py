@@ -115,6 +115,8 @@ def newest_orders(conn: Connection, *, limit: int) -> list[OrderRow]:
                     )
                 ) ORDER BY j.created_at, j.id), '[]')
                 FROM jobs j WHERE j.order_number = o.order_number
+                    -- A timer that has not gone off is nothing that happened.
+                    AND NOT (j.unique_key IS NOT NULL AND j.attempts = 0)
             ) AS jobs, (
                 SELECT coalesce(jsonb_agg(jsonb_build_object(
                     'notification_type', n.notification_type, 'status', n.status, 'reason', n.reason,

@@ -4,6 +4,7 @@ import inspect
 import pkgutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from types import ModuleType
 
@@ -17,14 +18,22 @@ from skincare.catalog import repository as catalog
 from skincare.database.connection import Database, StaticCredentials
 from skincare.identifiers import UserId, new_job_id, new_order_number, uuid7
 from skincare.invoices import repository as invoices
-from skincare.jobs.repository import dead_letter, lease, operations, outbox
+from skincare.jobs.catalog import ReconcilePayments
+from skincare.jobs.repository import dead_letter, lease, operations, outbox, timers
 from skincare.jobs.retry import Completed
 from skincare.notifications import repository as notifications
 from skincare.notifications.models import NotificationStatus, NotificationType
 from skincare.orders import repository as orders
 from skincare.payments import repository as payments
-from skincare.payments.models import EventId, EventStatus, GatewayEvent, Report
-from skincare.payments.settlement import PaymentEvent, settle
+from skincare.payments.anomalies import repository as anomalies
+from skincare.payments.answers import repository as answers
+from skincare.payments.attempts import repository as attempts
+from skincare.payments.expiry import repository as expiry
+from skincare.payments.models import Attempt, EventId, EventStatus, GatewayEvent, Report
+from skincare.payments.reconciliation import repository as reconciliation
+from skincare.payments.refunds import repository as refunds
+from skincare.payments.refunds.models import RefundRow
+from skincare.payments.settlement import Payment, PaymentEvent, settle
 from tests import ledger
 from tests.factories import fill_cart, make_order, make_place_order, make_product, make_user_id, pay
 from tests.wire import Wire
@@ -79,11 +88,15 @@ def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], 
         ),
         (dead_letter, "sweep"): lambda: dead_letter.sweep(conn, [(waiting.job_id, None)], budgets={}),
         (dead_letter, "redrive"): lambda: dead_letter.redrive(conn, [refused.job_id]),
+        (timers, "insert"): lambda: timers.insert(conn, new_job_id(), ledger.PAYLOAD, unique_key="wire"),
+        (timers, "cancel"): lambda: timers.cancel(conn, "wire"),
+        (timers, "insert_daily"): lambda: timers.insert_daily(conn, new_job_id(), ReconcilePayments()),
         (operations, "cancel"): lambda: operations.cancel(conn, [waiting.job_id]),
         (operations, "list_jobs"): lambda: operations.list_jobs(conn),
         (operations, "backlog"): lambda: operations.backlog(conn),
         **payment_queries(conn, seed),
         **invoice_queries(conn, seed),
+        **money_queries(conn, seed),
     }
 
 
@@ -143,6 +156,54 @@ def invoice_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType
         (invoices, "record_made"): lambda: invoices.record_made(conn, invoice),
         (invoices, "find"): lambda: invoices.find(conn, UserId("ani"), number),
     }
+
+
+def money_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], Query]:
+    """Return the part of `queries` that is about expiry, refunds and reconciliation."""
+    number = make_order(seed).order.order_number
+    order = payments.lock_order(seed, number)
+    assert order is not None
+    attempt = Attempt(number, 1, 150_000, datetime(2026, 1, 15, tzinfo=UTC))
+    refund = RefundRow("wire-1", number, "doku", number, 1, "x", "x")
+    payment = Payment(("doku", number), EventStatus.PAID, refund_keys=frozenset({"wire-1"}))
+    return {
+        (payments, "quarantine_overdue"): lambda: payments.quarantine_overdue(
+            conn, EventId(uuid7()), flaw="x", after=timedelta(0)
+        ),
+        (anomalies, "save_anomalies"): lambda: anomalies.save_anomalies(
+            conn, [], order_id=order.id, expected_rupiah=150_000
+        ),
+        (attempts, "of_order"): lambda: attempts.of_order(conn, number, gateway="doku"),
+        (attempts, "lock_order"): lambda: attempts.lock_order(conn, UserId("wire"), number),
+        (attempts, "find_open"): lambda: attempts.find_open(conn, order.id),
+        (attempts, "open_next"): lambda: attempts.open_next(conn, order.id, gateway="doku"),
+        (attempts, "keep_url"): lambda: attempts.keep_url(conn, attempt, "https://pay.example.com"),
+        (answers, "known_facts"): lambda: answers.known_facts(conn, number),
+        (expiry, "load"): lambda: expiry.load(conn, number),
+        (expiry, "expire"): lambda: expiry.expire(conn, number, attempts=1),
+        (refunds, "find"): lambda: refunds.find(conn, "wire-1"),
+        (refunds, "refundable"): lambda: refunds.refundable(conn, order.id, transaction_id=None, anomaly_id=1),
+        (refunds, "insert"): lambda: _refused(lambda: refunds.insert(conn, order.id, refund)),
+        (refunds, "mark_sent"): lambda: refunds.mark_sent(conn, "wire-1"),
+        (refunds, "mark_refused"): lambda: refunds.mark_refused(conn, "wire-1", refusal="x"),
+        (refunds, "book"): lambda: refunds.book(conn, order.id, [payment]),
+        (reconciliation, "unattended"): lambda: reconciliation.unattended(
+            conn, overdue_after=timedelta(days=1), limit=10
+        ),
+        (reconciliation, "discrepancies"): lambda: reconciliation.discrepancies(conn, limit=10),
+        (reconciliation, "save_findings"): lambda: reconciliation.save_findings(
+            conn, [reconciliation.Finding("x", "x", None)]
+        ),
+        (reconciliation, "open_findings"): lambda: reconciliation.open_findings(conn, limit=10),
+        (reconciliation, "attempts_to_ask"): lambda: reconciliation.attempts_to_ask(conn, limit=10),
+        (reconciliation, "mark_asked"): lambda: reconciliation.mark_asked(conn, [attempt]),
+    }
+
+
+def _refused(query: Query) -> None:
+    """Send a query that a constraint refuses: there is no such payment."""
+    with pytest.raises(errors.ForeignKeyViolation):
+        query()
 
 
 def repository_functions() -> set[tuple[str, str]]:

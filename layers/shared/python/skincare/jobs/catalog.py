@@ -17,7 +17,8 @@ class JobPayload(BaseModel):
     """The base of every payload.
 
     `budget` is how long the job is retried before a person is needed. `shown_as` is what its order's
-    customer sees it as, a contract with clients; None hides it.
+    customer sees it as, a contract with clients; None hides it. A chore has `daily_at`, a time of day (UTC): the
+    relay sees to it that there is one for each day.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
@@ -26,6 +27,7 @@ class JobPayload(BaseModel):
     queue: ClassVar[QueueName]
     budget: ClassVar[timedelta] = timedelta(hours=1)
     shown_as: ClassVar[str | None] = None
+    daily_at: ClassVar[timedelta | None] = None
 
 
 class SendConfirmationEmail(JobPayload):
@@ -71,13 +73,58 @@ class GenerateInvoicePdf(JobPayload):
     order_number: str = Field(min_length=1, max_length=64)
 
 
+class ExpireOrder(JobPayload):
+    """Close an order that nobody paid in time; a timer, one per order."""
+
+    job_type: ClassVar[str] = "expire_order"
+    queue: ClassVar[QueueName] = QueueName.PAYMENTS
+    budget: ClassVar[timedelta] = timedelta(hours=72)
+
+    order_number: str = Field(min_length=1, max_length=64)
+
+    @property
+    def unique_key(self) -> str:
+        """As the functions `place_order` and `cancel_order` write it."""
+        return f"{self.job_type}:{self.order_number}"
+
+
+class SendRefund(JobPayload):
+    """Ask a payment gateway to give money back."""
+
+    job_type: ClassVar[str] = "send_refund"
+    queue: ClassVar[QueueName] = QueueName.PAYMENTS
+    budget: ClassVar[timedelta] = timedelta(hours=72)
+
+    refund_key: str = Field(min_length=1, max_length=64)
+
+    @property
+    def unique_key(self) -> str:
+        return f"{self.job_type}:{self.refund_key}"
+
+
+class ReconcilePayments(JobPayload):
+    """Compare orders, payments and what gateways say; mend what is safe and report the rest."""
+
+    job_type: ClassVar[str] = "reconcile_payments"
+    queue: ClassVar[QueueName] = QueueName.PAYMENTS
+    budget: ClassVar[timedelta] = timedelta(hours=6)
+    daily_at: ClassVar[timedelta | None] = timedelta(hours=20)
+    """Three in the morning in Jakarta."""
+
+
 PAYLOADS: tuple[type[JobPayload], ...] = (
     SendConfirmationEmail,
     ProcessPayment,
     SendPaymentReceivedEmail,
     GenerateInvoicePdf,
+    ExpireOrder,
+    SendRefund,
+    ReconcilePayments,
 )
 """Every job type there is."""
+
+CHORES: tuple[JobPayload, ...] = (ReconcilePayments(),)
+"""The jobs that the relay schedules for every day."""
 
 BUDGETS = {payload.job_type: payload.budget for payload in PAYLOADS}
 

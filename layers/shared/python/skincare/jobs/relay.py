@@ -1,15 +1,17 @@
 """The relay: puts on SQS whatever is due, and clears the dead-letter queues of what is waste."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from skincare.database.connection import Database
+from skincare.identifiers import new_job_id
 from skincare.jobs import envelope
+from skincare.jobs.catalog import JobPayload
 from skincare.jobs.models import SweepVerdict
 from skincare.jobs.ports import Queue, Queues, QueueUnavailable, ReceivedMessage
 from skincare.jobs.publisher import Publisher
-from skincare.jobs.repository import dead_letter, outbox
+from skincare.jobs.repository import dead_letter, outbox, timers
 from skincare.jobs.retry import TimeLeft
 from skincare.observability import logger
 
@@ -36,13 +38,19 @@ def run_relay(
     publisher: Publisher,
     budgets: Mapping[str, timedelta],
     time_left: TimeLeft,
+    chores: Sequence[JobPayload] = (),
 ) -> RelayReport:
     """Publish what is due until nothing is, SQS stops taking it, or time runs short; then sweep.
 
+    First it sees to it that each chore is scheduled for its next time.
     Raises `DatabaseUnavailable`. Dying anywhere costs nothing: what was taken and not marked is due
     again after 60 s.
     """
     report = RelayReport()
+    if chores:
+        with database.connection() as conn:
+            for chore in chores:
+                timers.insert_daily(conn, new_job_id(), chore)
     while time_left() > _ENOUGH_TIME:
         with database.connection() as conn:
             due = outbox.take_due(conn, limit=TAKE_LIMIT)

@@ -44,6 +44,10 @@ _PAYMENT_STATUS = {
 }
 
 
+EXPIRY_GRACE = timedelta(minutes=15)
+"""What a payment of the last moment has to reach us before we ask the gateway about it."""
+
+
 @dataclass(frozen=True)
 class OrderItem:
     """One line, with the name and the price of the moment in which it was ordered."""

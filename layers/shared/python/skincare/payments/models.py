@@ -36,6 +36,14 @@ class EventState(StrEnum):
     """A person must look at it."""
 
 
+class EventSource(StrEnum):
+    """How we got to know of an event."""
+
+    WEBHOOK = "webhook"
+    ANSWER = "answer"
+    """The gateway said it when we asked."""
+
+
 @dataclass(frozen=True)
 class Webhook:
     """A request as it arrived: `body` holds the bytes that were signed.

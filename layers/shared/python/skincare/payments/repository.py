@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from psycopg import Connection
@@ -12,8 +13,9 @@ from skincare.identifiers import JobId, OrderNumber
 from skincare.jobs.catalog import ProcessPayment
 from skincare.jobs.models import DueJob
 from skincare.orders.models import OrderStatus
+from skincare.payments.anomalies.repository import save_anomalies
 from skincare.payments.errors import TransactionContested
-from skincare.payments.models import EventId, EventState, EventStatus, GatewayEvent, Report
+from skincare.payments.models import EventId, EventSource, EventState, EventStatus, GatewayEvent, Report
 from skincare.payments.settlement import Anomaly, Payment, PaymentEvent, Settlement, Transaction
 
 
@@ -52,7 +54,8 @@ def store(
     body: bytes,
     event_id: EventId,
     job_id: JobId,
-    request_id: str,
+    request_id: str | None,
+    source: EventSource = EventSource.WEBHOOK,
 ) -> Intake:
     """Store an event with its job in one statement, once per gateway and key."""
     report = event.report
@@ -62,11 +65,11 @@ def store(
         WITH event AS (
             INSERT INTO payment_events (
                 id, gateway, event_key, body, headers, order_number, transaction_id, reported_status, status,
-                amount_rupiah, currency, refund_key, attempt_no, occurred_at, state, flaw, request_id
+                amount_rupiah, currency, refund_key, attempt_no, occurred_at, state, flaw, request_id, source
             ) VALUES (
                 %(id)s, %(gateway)s, %(event_key)s, %(body)s, %(headers)s, %(order_number)s, %(transaction_id)s,
                 %(reported_status)s, %(status)s, %(amount_rupiah)s, %(currency)s, %(refund_key)s, %(attempt_no)s,
-                %(occurred_at)s, %(state)s, %(flaw)s, %(request_id)s
+                %(occurred_at)s, %(state)s, %(flaw)s, %(request_id)s, %(source)s
             ) ON CONFLICT (gateway, event_key) DO NOTHING
             RETURNING state
         ), job AS (
@@ -95,6 +98,7 @@ def store(
             "state": event.state,
             "flaw": event.flaw,
             "request_id": request_id,
+            "source": source,
             "job_id": job_id,
             "job_type": payload.job_type,
             "queue": payload.queue,
@@ -169,6 +173,17 @@ def mark_applied(conn: Connection, event_id: EventId, confirmed: Report | None =
     return cur.rowcount == 1
 
 
+def quarantine_overdue(conn: Connection, event_id: EventId, *, flaw: str, after: timedelta) -> bool:
+    """Set an event aside for a person if it was received longer ago than `after`; False where it was not."""
+    cur = conn.execute(
+        """
+        UPDATE payment_events SET state = 'quarantined', flaw = %(flaw)s
+        WHERE id = %(id)s AND state = 'received' AND received_at <= now() - %(after)s""",
+        {"id": event_id, "flaw": flaw, "after": after},
+    )
+    return cur.rowcount == 1
+
+
 def applied_events(conn: Connection, order_number: OrderNumber) -> list[PaymentEvent]:
     """Return every applied event of an order."""
     rows = conn.cursor(row_factory=dict_row).execute(
@@ -212,7 +227,7 @@ def save(conn: Connection, order: LockedOrder, settlement: Settlement, *, event_
         WHERE id = %(id)s AND status = %(was)s AND status <> %(status)s""",
         {"id": order.id, "status": settlement.order_status, "was": order.status},
     )
-    return _save_anomalies(conn, order, settlement.anomalies)
+    return save_anomalies(conn, settlement.anomalies, order_id=order.id, expected_rupiah=order.total_rupiah)
 
 
 def open_work(conn: Connection) -> OpenWork:
@@ -261,50 +276,12 @@ def _save_payment(conn: Connection, order_id: int, payment: Payment) -> bool:
     return cur.rowcount == 1
 
 
-def _save_anomalies(conn: Connection, order: LockedOrder, anomalies: Collection[Anomaly]) -> list[Anomaly]:
-    """Write anomalies and withdraw those of the order that no longer are; return the new ones.
-
-    What people resolved stays resolved.
-    """
-    rows = conn.execute(
-        """
-        WITH found AS (
-            SELECT * FROM unnest(
-                %(event_ids)s::uuid[], %(kinds)s::text[], %(tasks)s::text[], %(amounts)s::bigint[],
-                %(give_backs)s::bigint[]
-            ) AS f (event_id, kind, task, amount_rupiah, give_back_rupiah)
-        ), gone AS (
-            UPDATE payment_anomalies a SET withdrawn_at = now()
-            WHERE a.order_id = %(order_id)s AND a.withdrawn_at IS NULL AND NOT EXISTS (
-                SELECT 1 FROM found f WHERE f.event_id = a.event_id AND f.kind = a.kind
-            )
-        )
-        INSERT INTO payment_anomalies AS a (
-            event_id, order_id, kind, task, expected_rupiah, amount_rupiah, give_back_rupiah
-        )
-        SELECT event_id, %(order_id)s, kind, task, %(expected)s, amount_rupiah, give_back_rupiah FROM found
-        ON CONFLICT (event_id, kind) DO UPDATE SET
-            give_back_rupiah = excluded.give_back_rupiah, task = excluded.task, withdrawn_at = NULL
-        RETURNING a.event_id, a.kind, a.created_at = now()""",
-        {
-            "order_id": order.id,
-            "expected": order.total_rupiah,
-            "event_ids": [anomaly.event.event_id for anomaly in anomalies],
-            "kinds": [anomaly.kind for anomaly in anomalies],
-            "tasks": [anomaly.task for anomaly in anomalies],
-            "amounts": [anomaly.event.amount_rupiah for anomaly in anomalies],
-            "give_backs": [anomaly.give_back_rupiah for anomaly in anomalies],
-        },
-    )
-    new = {(event_id, kind) for event_id, kind, is_new in rows if is_new}
-    return [anomaly for anomaly in anomalies if (anomaly.event.event_id, anomaly.kind) in new]
-
-
 _EVENT_COLUMNS = """
     id AS event_id, gateway, event_key, order_number, attempt_no, transaction_id, refund_key,
     coalesce(confirmed_status, status) AS status, coalesce(confirmed_amount_rupiah, amount_rupiah) AS amount_rupiah,
     coalesce(confirmed_currency, currency) AS currency,
-    CASE WHEN confirmed_at IS NULL THEN occurred_at ELSE confirmed_occurred_at END AS occurred_at"""
+    CASE WHEN confirmed_at IS NULL THEN occurred_at ELSE confirmed_occurred_at END AS occurred_at,
+    source = 'answer' AS is_answer"""
 
 
 def _event(row: Mapping[str, Any]) -> PaymentEvent:
