@@ -28,5 +28,12 @@ def lambda_handler(event: dict[str, Any], context: LambdaContext) -> BatchRespon
 def _runner() -> tuple[QueueName, Runner[App]]:
     app = get_app()
     queue = worker_queue(app.settings)
-    runner = Runner(app, registry=REGISTRY, database=app.database, queue=app.queues[queue], limits=queue.limits)
+    runner = Runner(
+        app,
+        registry=REGISTRY,
+        database=app.database,
+        queue=app.queues[queue],
+        limits=queue.limits,
+        release=app.settings.release,
+    )
     return queue, runner

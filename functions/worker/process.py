@@ -19,7 +19,14 @@ def work(app: App, queue: QueueName) -> None:
 
     A second signal does not hurry it. When a handler hung, the process ends with exit code 1.
     """
-    runner = Runner(app, registry=REGISTRY, database=app.database, queue=app.queues[queue], limits=queue.limits)
+    runner = Runner(
+        app,
+        registry=REGISTRY,
+        database=app.database,
+        queue=app.queues[queue],
+        limits=queue.limits,
+        release=app.settings.release,
+    )
     with _stop_on_signal() as stop:
         logger.info("worker.started", queue=queue)
         if not consume(app.queues[queue].source, runner, limits=queue.limits, stop=stop):

@@ -42,12 +42,20 @@ class Runner[A]:
     """The worker of one queue; lives as long as its process."""
 
     def __init__(
-        self, app: A, *, registry: Registry[A], database: Database, queue: QueuePair, limits: QueueLimits
+        self,
+        app: A,
+        *,
+        registry: Registry[A],
+        database: Database,
+        queue: QueuePair,
+        limits: QueueLimits,
+        release: str | None = None,
     ) -> None:
         self._app = app
         self._registry = registry
         self._database = database
         self._limits = limits
+        self._release = release
         self._unreadable = Unreadable(database, queue.dead_letters)
         self._threads = ThreadPoolExecutor(limits.threads, thread_name_prefix="handler")
 
@@ -56,7 +64,7 @@ class Runner[A]:
         batch = Batch.decode(messages, known={entry.payload_class.job_type for entry in self._registry})
         for message, reason in batch.unreadable:
             self._unreadable.judge(batch, message, reason)
-        shift = Shift(self._database, batch, time_left)
+        shift = Shift(self._database, batch, time_left, release=self._release)
         runnable, suspects = self._sort(shift.claim(batch.wanted) if batch.wanted else [], batch)
         hung = self._work(runnable, shift)
         # Fewest crashes first: a neighbour of the culprit does not wait until the culprit is buried.
