@@ -16,8 +16,9 @@ from local import aws_setup, health
 from local.errors import LocalSystemError
 from local.function import InvocationFailed
 from local.function_pool import FunctionPool
-from local.functions import Surroundings, migrator
+from local.functions import ONCALL, Surroundings, migrator
 from local.gateway import Gateway
+from local.invocations import Invocations
 from local.logbook import LogBook
 from local.page import Site, SystemState
 from local.postgres import DataDamaged, PostgresFailed, PostgresServer
@@ -140,6 +141,7 @@ class System:
         undo.callback(gateway.stop)
         undo.callback(api.stop)
         api.start()
+        invocations = self._serve_invocations(undo, make_pool(surroundings.oncall(), concurrency=1), secrets)
         if self._with_workers:
             undo.callback(workers.stop)
             workers.start_functions()
@@ -157,13 +159,25 @@ class System:
             workers.start()
         pools = [api, *(workers.pools.values() if self._with_workers else [])]
         self._wait_until_ready(pools, partial(checks.missing, with_workers=self._with_workers))
-        state.announce(database_url=surroundings.database_url, aws_endpoint_url=surroundings.aws_endpoint_url)
+        state.announce(
+            database_url=surroundings.database_url,
+            aws_endpoint_url=surroundings.aws_endpoint_url,
+            functions_endpoint_url=invocations.url,
+        )
         undo.callback(state.withdraw)
         # The first tick starts the container: nobody has to wait for it.
         undo.callback(relay.stop)
         schedule = Schedule(relay, every=RELAY_INTERVAL)
         undo.callback(schedule.stop)
         schedule.start()
+
+    def _serve_invocations(self, undo: contextlib.ExitStack, oncall: FunctionPool, secrets: Secrets) -> Invocations:
+        """Let the command line invoke the on-call function, whose container starts when it does so."""
+        undo.callback(oncall.stop)
+        invocations = Invocations({ONCALL: oncall}, secrets=secrets)
+        invocations.serve()
+        undo.callback(invocations.stop)
+        return invocations
 
     def _start_aws(self, children: Children, listener: socket.socket, aws: AwsSession, secrets: Secrets) -> None:
         descriptor = listener.fileno()

@@ -5,6 +5,7 @@ from typing import Any
 
 from psycopg import Connection
 
+from cli.oncall import OnCall
 from oncall.answers import Refusal, read_answer
 from oncall.operations import answer
 from oncall.requests import Request
@@ -52,3 +53,26 @@ def dead_job(conn: Connection, payload: JobPayload = ledger.PAYLOAD, **options: 
 def audit(conn: Connection) -> list[tuple[str, str | None, dict[str, int]]]:
     """Return operation, reason and counts of every change, oldest first."""
     return conn.execute("SELECT operation, reason, counts FROM operations_audit ORDER BY id").fetchall()
+
+
+class InProcess:
+    """The functions of a stage that consists of this process."""
+
+    def __init__(self, app: App) -> None:
+        self.app = app
+        self.asked: list[str] = []
+
+    def invoke(self, name: str, request: Any) -> Any:
+        """Do what AWS does with an invocation of the on-call function."""
+        self.asked.append(name)
+        return invoke(self.app, request)
+
+    def caller_identity(self) -> str:
+        return ME
+
+
+def oncall_of(app: App, stage: str = "tests") -> OnCall:
+    """The on-call function of a stage that consists of this process."""
+    oncall = OnCall(stage)
+    vars(oncall)["_functions"] = InProcess(app)
+    return oncall

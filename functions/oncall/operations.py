@@ -75,7 +75,13 @@ _LOOKS: Mapping[type[Request], Callable[[Any, Database], object | None]] = {
     requests.ListDead: lambda _, database: service.list_dead(database),
     requests.FindDead: lambda request, database: service.find_dead(
         database,
-        Which(request.job_type, request.error_class, request.order_number, request.failed_before),
+        Which(
+            None if request.job_ids is None else _ids(request.job_ids),
+            request.job_type,
+            request.error_class,
+            request.order_number,
+            request.failed_before,
+        ),
         after=request.after,
         limit=request.limit,
     ),

@@ -71,6 +71,7 @@ class FindDead(Request):
 
     answer: ClassVar[type[Any]] = DeadPage
     operation: Literal["find_dead"] = "find_dead"
+    job_ids: JobIds | None = None
     job_type: Name | None = None
     error_class: Name | None = None
     order_number: OrderNumberText | None = None

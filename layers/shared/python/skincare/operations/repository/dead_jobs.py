@@ -16,6 +16,7 @@ from skincare.operations.models import DeadGroup, DeadJob
 class Which:
     """Which dead jobs are meant: all conditions hold at once, and None is no condition."""
 
+    job_ids: Sequence[JobId] | None = None
     job_type: str | None = None
     error_class: str | None = None
     order_number: str | None = None
@@ -50,6 +51,7 @@ def find(conn: Connection, which: Which, *, after: UUID | None, limit: int) -> l
         FROM jobs
         WHERE state IN ('dead_letter', 'investigated')
             AND (%(after)s::uuid IS NULL OR id > %(after)s)
+            AND (%(ids)s::uuid[] IS NULL OR id = ANY (%(ids)s))
             AND (%(job_type)s::text IS NULL OR job_type = %(job_type)s)
             AND (%(error_class)s::text IS NULL OR coalesce(error_class, 'Unknown') = %(error_class)s)
             AND (%(order_number)s::text IS NULL OR order_number = %(order_number)s)
@@ -57,6 +59,7 @@ def find(conn: Connection, which: Which, *, after: UUID | None, limit: int) -> l
         ORDER BY id LIMIT %(limit)s""",
         {
             "after": after,
+            "ids": None if which.job_ids is None else list(which.job_ids),
             "job_type": which.job_type,
             "error_class": which.error_class,
             "order_number": which.order_number,
