@@ -196,7 +196,7 @@ class TestEveryChange:
 
     def test_cancels_and_retries_what_can_be(self, app: App, conn: Connection) -> None:
         job, later, dead = ledger.enqueue(conn), ledger.enqueue(conn, run_at=_in_an_hour(conn)), dead_job(conn)
-        ids = [job.job_id, later.job_id, dead.job_id]
+        ids: list[UUID] = [job.job_id, later.job_id, dead.job_id]
         assert ask(app, requests.RetryNow(claimed_identity=ME, job_ids=ids)).job_ids == (str(job.job_id),)
         change = ask(app, requests.Cancel(claimed_identity=ME, job_ids=ids, reason="not wanted"))
         assert change.counts == {"cancelled": 3, "finished_or_unknown": 0}
@@ -223,8 +223,12 @@ def _in_an_hour(conn: Connection) -> datetime:
 
 
 JOB = "01890000-0000-7000-8000-000000000000"
-GOOD = {"operation": "redrive", "claimed_identity": ME, "deaths": [{"job_id": JOB, "dead_letter_no": 1}]}
-MALFORMED = [
+GOOD: dict[str, Any] = {
+    "operation": "redrive",
+    "claimed_identity": ME,
+    "deaths": [{"job_id": JOB, "dead_letter_no": 1}],
+}
+MALFORMED: list[tuple[Any, str]] = [
     (None, "request"),
     ([], "request"),
     ("redrive", "request"),
@@ -234,7 +238,7 @@ MALFORMED = [
     (GOOD | {"claimed_identity": ""}, "claimed_identity"),
     (GOOD | {"claimed_identity": None}, "claimed_identity"),
     (GOOD | {"deaths": []}, "deaths"),
-    (GOOD | {"deaths": GOOD["deaths"] * 101}, "deaths"),  # type: ignore[operator]
+    (GOOD | {"deaths": GOOD["deaths"] * 101}, "deaths"),
     (GOOD | {"deaths": [{"job_id": JOB}]}, "deaths.0.dead_letter_no"),
     (GOOD | {"deaths": [{"job_id": "x", "dead_letter_no": 1}]}, "deaths.0.job_id"),
     (GOOD | {"deaths": [{"job_id": JOB, "dead_letter_no": "1"}]}, "deaths.0.dead_letter_no"),
