@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+import typer
+
 from cli.oncall import OnCall, typed
 from cli.pace import Pace
 
@@ -110,6 +112,12 @@ class Redrive:
                             advance(len(group))
             except KeyboardInterrupt:
                 done.stopped = True
+            except typer.Exit:
+                if done.job_ids:
+                    typer.echo(
+                        f"Before that {len(done.job_ids)} were redriven; the same command goes on there.", err=True
+                    )
+                raise
         if which.job_ids is not None and not done.stopped and len(which.job_ids) > done.matched:
             done.counts["not_dead"] = len(which.job_ids) - done.matched
         return done

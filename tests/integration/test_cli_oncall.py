@@ -236,6 +236,24 @@ class TestDlqRedrive:
         assert "goes on from here" in result.stdout
         assert as_json(run("dlq", "redrive", "--all", "--json"))["matched"] == 3
 
+    def test_that_loses_its_function_tells_how_far_it_came(
+        self, run: Run, conn: Connection, stage: InProcess, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for _ in range(103):
+            dead_job(conn)
+        invoke, redrives = stage.invoke, []
+
+        def lost(name: str, request: Any) -> Any:
+            redrives.append(request["operation"])
+            if redrives.count("redrive") == 2:
+                raise FunctionUnreachable("lambda invoke failed (ReadTimeoutError)")
+            return invoke(name, request)
+
+        monkeypatch.setattr(stage, "invoke", lost)
+        result = run("dlq", "redrive", "--all")
+        assert result.exit_code == 3
+        assert "Before that 100 were redriven" in result.stderr
+
 
 class TestDlqDiscard:
     def test_gives_dead_jobs_up_for_a_reason(self, run: Run, conn: Connection) -> None:
