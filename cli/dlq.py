@@ -14,7 +14,7 @@ from cli.tables import age, print_facts, print_json, print_table
 from cli.watching import watch_jobs, went_well
 
 if TYPE_CHECKING:
-    from skincare.operations.models import DeadGroup
+    from skincare.operations.models import DeadGroup, DeadList
 
 app = typer.Typer(no_args_is_help=True, help="Dead jobs, and messages that belong to no job.")
 
@@ -35,25 +35,28 @@ def list_command(*, stage: Stage = LOCAL, as_json: AsJson = False) -> None:
     found = OnCall(stage).ask(ListDead())
     if as_json:
         print_json(found)
-    elif not found.groups and not found.quarantined:
+    else:
+        _print_dead(found, stage)
+    if not found.groups and not found.quarantined:
+        end(Exit.NOT_ALL)
+
+
+def _print_dead(found: "DeadList", stage: str) -> None:
+    if not found.groups and not found.quarantined:
         print("Nothing is dead.")
-    if not as_json and found.groups:
-        print_table(
-            ("job type", "error", "jobs", "oldest", "orders", "such as", "safe to run again?", "because"),
-            [_row(group) for group in found.groups],
-        )
-        print("\nNext:")
-        for group in found.groups:
-            print(f"  {_next_command(group, stage)}")
-    if not as_json and found.quarantined:
+    if found.groups:
+        columns = ("job type", "error", "jobs", "oldest", "orders", "safe to run again?")
+        print_table(columns, [_row(group) for group in found.groups])
+    for group in found.groups:
+        such_as = f" (orders such as {', '.join(group.order_numbers)})" if group.order_numbers else ""
+        print(f"\n{group.job_type}: {group.why}{such_as}\n  {_next_command(group, stage)}")
+    if found.quarantined:
         print_table(
             ("id", "queue", "bytes", "found", "reason"),
             [(m.id, m.queue, m.size_bytes, f"{age(m.last_found_at)} ago", m.reason) for m in found.quarantined],
             title="\nMessages that belong to no job",
         )
-        print(f"\nNext:\n  skincare dlq quarantined {found.quarantined[0].id}{_of(stage)}")
-    if not found.groups and not found.quarantined:
-        end(Exit.NOT_ALL)
+        print(f"\nLook at one:\n  skincare dlq quarantined {found.quarantined[0].id}{_of(stage)}")
 
 
 @app.command()
@@ -209,8 +212,7 @@ def close(
 
 def _row(group: "DeadGroup") -> tuple[object, ...]:
     oldest = f"{age(group.oldest_failed_at)} ago"
-    orders = ", ".join(group.order_numbers)
-    return group.job_type, group.error_class, group.count, oldest, group.orders, orders, group.safe, group.why
+    return group.job_type, group.error_class, group.count, oldest, group.orders, group.safe
 
 
 def _next_command(group: "DeadGroup", stage: str) -> str:
