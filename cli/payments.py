@@ -1,6 +1,7 @@
 """`skincare payments …`: what of payments waits for a worker or for a person."""
 
 from typing import Annotated
+from uuid import UUID
 
 import typer
 
@@ -73,4 +74,24 @@ def resolve(
         print_json(change.counts)
     else:
         print("Resolved." if change.changed else "No such anomaly is open.")
+    end(Exit.DONE if change.changed else Exit.NOT_ALL)
+
+
+@app.command()
+def review(
+    event: Annotated[UUID, typer.Argument(metavar="EVENT", help="A quarantined event, as `payments list` shows it.")],
+    *,
+    reason: Annotated[str, typer.Option(help="What was found; it is written down.")],
+    stage: Stage = LOCAL,
+    as_json: AsJson = False,
+) -> None:
+    """Note that a person has looked at an event that could not be read."""
+    from oncall.requests import ReviewEvent
+
+    oncall = OnCall(stage)
+    change = oncall.ask(typed(ReviewEvent, claimed_identity=oncall.identity, event_id=event, reason=reason))
+    if as_json:
+        print_json(change.counts)
+    else:
+        print("Reviewed." if change.changed else "No such event waits for a person.")
     end(Exit.DONE if change.changed else Exit.NOT_ALL)

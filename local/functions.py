@@ -30,13 +30,15 @@ class Surroundings:
 
     database_url: str = field(repr=False)
     aws_endpoint_url: str
+    payment_gateway_url: str = ""
+    """Without one nobody can pay."""
 
     def api(self) -> FunctionDefinition:
-        environment = {**self._environment(), **secret_ids(), "SERVES_CUSTOMERS": "true"}
+        environment = {**self._environment(), **self._gateways(), "SERVES_CUSTOMERS": "true"}
         return _function("api", "api", _API_TIMEOUT, environment)
 
     def worker(self, queue: QueueName) -> FunctionDefinition:
-        environment = {**self._environment(), "WORKER_QUEUE": queue.value}
+        environment = {**self._environment(), **self._gateways(), "WORKER_QUEUE": queue.value}
         return _function(f"worker-{queue}", "worker", queue.limits.function_timeout, environment)
 
     def relay(self) -> FunctionDefinition:
@@ -44,6 +46,13 @@ class Surroundings:
 
     def oncall(self) -> FunctionDefinition:
         return _function("oncall", "oncall", _ONCALL_TIMEOUT, self._environment())
+
+    def _gateways(self) -> dict[str, str]:
+        return {
+            "PAYMENT_GATEWAY": "standard_webhooks",
+            "GATEWAY_URL_STANDARD_WEBHOOKS": self.payment_gateway_url,
+            **secret_ids(),
+        }
 
     def _environment(self) -> dict[str, str]:
         return {

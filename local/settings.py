@@ -24,6 +24,14 @@ WORKER_CONTAINERS = 2
 
 DEFAULT_PORT = 8000
 
+PAYMENT_API = "/_local/payment-gateway"
+"""Where the gateway's server answers for our own payment gateway."""
+
+
+def payment_gateway_url(port: int) -> str:
+    """Return the address of the payment gateway's API in the system on this port."""
+    return f"http://{LOOPBACK}:{port}{PAYMENT_API}"
+
 
 @dataclass(frozen=True)
 class LocalSettings:

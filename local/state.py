@@ -50,6 +50,7 @@ class StateFolder:
         self.logs = folder / "logs"
         self.mailbox = folder / "mails.jsonl"
         self.workers = folder / "workers.json"
+        self.payments = folder / "payments.json"
         self._secrets = folder / "secrets.json"
         self._running = folder / "running.json"
 

@@ -21,17 +21,30 @@ from local.gateway import Gateway
 from local.invocations import Invocations
 from local.logbook import LogBook
 from local.page import Site, SystemState
+from local.payment_gateway import PaymentSite
+from local.payment_gateway.book import Book
+from local.payment_gateway.sender import Sender
 from local.postgres import DataDamaged, PostgresFailed, PostgresServer
 from local.processes import Children, stop_leftovers
 from local.repository import add_products, publish_again, set_app_password
 from local.schedule import Schedule
 from local.seed import PRODUCTS
-from local.settings import API_CONTAINERS, LOOPBACK, RELAY_INTERVAL, ROOT, aws_credentials, inherited_environment
+from local.settings import (
+    API_CONTAINERS,
+    LOOPBACK,
+    RELAY_INTERVAL,
+    ROOT,
+    aws_credentials,
+    inherited_environment,
+    payment_gateway_url,
+)
 from local.state import Secrets, StateFolder, shown
 from local.tokens import TokenIssuer
+from local.webhook_secrets import webhook_secret
 from local.workers import Workers
 from skincare.adapters.aws import AwsSession
 from skincare.database.connection import Database, StaticCredentials
+from skincare.payments.gateways.standard_webhooks import StandardWebhooks
 
 _PATIENCE = timedelta(seconds=60)
 _LOOK_AGAIN_S = 0.25
@@ -113,6 +126,7 @@ class System:
         surroundings = Surroundings(
             database_url=postgres.dsn(user="app", password=secrets.app_password),
             aws_endpoint_url=f"http://{LOOPBACK}:{aws_listener.getsockname()[1]}",
+            payment_gateway_url=payment_gateway_url(state.port),
         )
         aws = AwsSession(surroundings.aws_endpoint_url)
         # What needs nothing starts beside what it will need.
@@ -136,12 +150,19 @@ class System:
         undo.callback(shown_state.close)
         tokens = TokenIssuer(secrets.signing_key)
         site = Site(tokens=tokens, state=shown_state.read)
-        gateway = Gateway(api, tokens=tokens, missing=checks.missing, mails=checks.mails, page=site.answer, log=log)
+        payments = self._payment_site(secrets)
+        gateway = Gateway(
+            api,
+            tokens=tokens,
+            missing=checks.missing,
+            mails=checks.mails,
+            page=lambda request: payments.answer(request) or site.answer(request),
+            log=log,
+        )
         gateway.serve(listener)
         undo.callback(gateway.stop)
         undo.callback(api.stop)
         api.start()
-        invocations = self._serve_invocations(undo, make_pool(surroundings.oncall(), concurrency=1), secrets)
         if self._with_workers:
             undo.callback(workers.stop)
             workers.start_functions()
@@ -162,7 +183,9 @@ class System:
         state.announce(
             database_url=surroundings.database_url,
             aws_endpoint_url=surroundings.aws_endpoint_url,
-            functions_endpoint_url=invocations.url,
+            functions_endpoint_url=self._serve_invocations(
+                undo, make_pool(surroundings.oncall(), concurrency=1), secrets
+            ),
         )
         undo.callback(state.withdraw)
         # The first tick starts the container: nobody has to wait for it.
@@ -171,13 +194,19 @@ class System:
         undo.callback(schedule.stop)
         schedule.start()
 
-    def _serve_invocations(self, undo: contextlib.ExitStack, oncall: FunctionPool, secrets: Secrets) -> Invocations:
-        """Let the command line invoke the on-call function, whose container starts when it does so."""
+    def _serve_invocations(self, undo: contextlib.ExitStack, oncall: FunctionPool, secrets: Secrets) -> str:
+        """Let the command line invoke the on-call function, whose container starts then; return the endpoint's URL."""
         undo.callback(oncall.stop)
         invocations = Invocations({ONCALL: oncall}, secrets=secrets)
         invocations.serve()
         undo.callback(invocations.stop)
-        return invocations
+        return invocations.url
+
+    def _payment_site(self, secrets: Secrets) -> PaymentSite:
+        name = StandardWebhooks.name
+        key = webhook_secret(secrets, name)
+        sender = Sender(self.url, secret=key, other_secret=webhook_secret(secrets, f"{name} forged"))
+        return PaymentSite(Book(self._state.payments), sender, shop_url=self.url, api_key=key, log=self._log)
 
     def _start_aws(self, children: Children, listener: socket.socket, aws: AwsSession, secrets: Secrets) -> None:
         descriptor = listener.fileno()

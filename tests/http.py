@@ -25,6 +25,7 @@ from skincare.jobs.models import DueJob
 from skincare.jobs.publisher import Publisher
 from tests.factories import make_settings
 from tests.fakes.email import FakeEmailSender
+from tests.fakes.gateway_client import FakeGatewayClient
 from tests.webhooks import SECRETS, FixedSecrets
 
 NOWHERE = "postgresql://nobody@127.0.0.1:1/none"
@@ -47,12 +48,13 @@ class RecordingPublisher(Publisher):
 def make_app(database_url: str = NOWHERE, *, publisher: Publisher | None = None, max_connections: int = 1) -> App:
     """An App around one database; without a URL it has none."""
     return App(
-        settings=make_settings(database_url),
+        settings=make_settings(database_url, PAYMENT_GATEWAY="standard_webhooks"),
         database=Database(StaticCredentials(database_url), max_connections=max_connections),
         queues={},
         publisher=publisher or RecordingPublisher(),
         email=FakeEmailSender(),
         webhook_secrets=FixedSecrets({gateway: (secret,) for gateway, secret in SECRETS.items()}),
+        gateways={name: FakeGatewayClient(name) for name in ("standard_webhooks", "midtrans", "xendit")},
     )
 
 

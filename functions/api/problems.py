@@ -137,6 +137,13 @@ ORDER_NOT_CANCELLABLE = ProblemType(
     "The order has gone too far to be cancelled.",
     StatusProblem,
 )
+ORDER_NOT_PAYABLE = ProblemType(
+    "order_not_payable",
+    409,
+    "The order cannot be paid",
+    "The order is not pending any more, or its time to be paid is over.",
+    StatusProblem,
+)
 CONCURRENT_REQUEST = ProblemType(
     "concurrent_request",
     409,

@@ -91,6 +91,13 @@ class OrderRequest(RequestModel):
     note: _Lines | None = None
 
 
+class PaymentAnswer(AnswerModel):
+    """Send the customer to `redirect_url`."""
+
+    redirect_url: Annotated[str, Field(description="The gateway's page.")]
+    expires_at: Annotated[AwareDatetime, Field(description="After that ask again for a new page.")]
+
+
 class HealthAnswer(AnswerModel):
     status: Literal["ok"]
 

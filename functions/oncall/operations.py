@@ -46,20 +46,7 @@ def _do(request: Request, app: App, invocation_id: str) -> object | None:
 
 
 def _change(request: ChangeRequest, changes: Changes) -> Change:
-    match request:
-        case requests.Redrive():
-            return changes.redrive(_deaths(request.deaths), force=request.force)
-        case requests.Discard():
-            return changes.discard(_deaths(request.deaths))
-        case requests.Cancel():
-            return changes.cancel(_ids(request.job_ids))
-        case requests.RetryNow():
-            return changes.retry_now(_ids(request.job_ids))
-        case requests.ResolveAnomaly():
-            return changes.resolve_anomaly(request.anomaly_id)
-        case requests.CloseQuarantined():
-            return changes.close_quarantined(request.message_id)
-    raise NotImplementedError(type(request).__name__)
+    return _CHANGES[type(request)](request, changes)
 
 
 def _ids(job_ids: Sequence[UUID]) -> list[JobId]:
@@ -94,4 +81,14 @@ _LOOKS: Mapping[type[Request], Callable[[Any, Database], object | None]] = {
     requests.ShowOutbox: lambda _, database: service.outbox_state(database),
     requests.ShowPayments: lambda _, database: service.payments_state(database),
     requests.ShowQuarantined: lambda request, database: service.quarantined(database, request.message_id),
+}
+
+_CHANGES: Mapping[type[Request], Callable[[Any, Changes], Change]] = {
+    requests.Redrive: lambda request, changes: changes.redrive(_deaths(request.deaths), force=request.force),
+    requests.Discard: lambda request, changes: changes.discard(_deaths(request.deaths)),
+    requests.Cancel: lambda request, changes: changes.cancel(_ids(request.job_ids)),
+    requests.RetryNow: lambda request, changes: changes.retry_now(_ids(request.job_ids)),
+    requests.ResolveAnomaly: lambda request, changes: changes.resolve_anomaly(request.anomaly_id),
+    requests.ReviewEvent: lambda request, changes: changes.review_event(request.event_id),
+    requests.CloseQuarantined: lambda request, changes: changes.close_quarantined(request.message_id),
 }

@@ -175,6 +175,14 @@ class ResolveAnomaly(ChangeRequest):
     reason: Reason
 
 
+class ReviewEvent(ChangeRequest):
+    """Note that somebody has looked at a payment event that could not be read."""
+
+    operation: Literal["review_event"] = "review_event"
+    event_id: UUID
+    reason: Reason
+
+
 class CloseQuarantined(ChangeRequest):
     """Note that somebody has dealt with a quarantined message."""
 
@@ -198,6 +206,7 @@ REQUESTS: tuple[type[Request], ...] = (
     Cancel,
     RetryNow,
     ResolveAnomaly,
+    ReviewEvent,
     CloseQuarantined,
 )
 

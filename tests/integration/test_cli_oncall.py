@@ -23,7 +23,7 @@ from tests import ledger
 from tests.factories import make_order
 from tests.http import NOWHERE, make_app
 from tests.oncall import ME, InProcess, audit, dead_job
-from tests.payments import new_order, tell
+from tests.payments import new_order, take_in, tell
 
 ORDER = "SKN-00000-00001"
 
@@ -321,6 +321,17 @@ class TestOtherScreens:
         assert run("payments", "resolve", anomaly["id"]).exit_code == 2
         assert run("payments", "resolve", anomaly["id"], "--reason", "given back").exit_code == 0
         assert run("payments", "resolve", anomaly["id"], "--reason", "given back").exit_code == 1
+
+    def test_a_quarantined_event_waits_until_a_person_has_looked_at_it(
+        self, run: Run, app: App, conn: Connection
+    ) -> None:
+        take_in(app, amount_rupiah="much")
+        (event,) = as_json(run("payments", "list", "--json"))["events"]
+        assert event["state"] == "quarantined"
+        assert run("payments", "review", event["id"], "--reason", "a test of the gateway").exit_code == 0
+        assert run("payments", "review", event["id"], "--reason", "a test of the gateway").exit_code == 1
+        assert as_json(run("payments", "list", "--json"))["quarantined"] == 0
+        assert audit(conn)[0][0] == "review_event"
 
     def test_an_order(self, run: Run, conn: Connection) -> None:
         placement = make_order(conn)

@@ -154,6 +154,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/orders/{order_number}/payment": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Start the payment of a pending order
+         * @description It answers the gateway's page. While that can be used every call answers the same one; after `expires_at`, or
+         *     once the gateway has closed it, the next call opens another.
+         */
+        post: operations["start_payment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/payments/webhook": {
         parameters: {
             query?: never;
@@ -727,6 +748,40 @@ export interface components {
             order_status: components["schemas"]["OrderStatus"];
         };
         /**
+         * OrderNotPayableProblem
+         * @description The order is not pending any more, or its time to be paid is over.
+         */
+        OrderNotPayableProblem: {
+            /**
+             * @description A URN made of `code`.
+             * @constant
+             */
+            type: "urn:skincare:problem:order_not_payable";
+            /**
+             * @description What kind of problem it is, for people.
+             * @constant
+             */
+            title: "The order cannot be paid";
+            /**
+             * @description The HTTP status of the answer.
+             * @constant
+             */
+            status: 409;
+            /** @description What to know about this occurrence, for people. */
+            detail: string;
+            /** @description A URN made of `request_id`. */
+            instance: string;
+            /**
+             * @description The kind of problem, for programs.
+             * @constant
+             */
+            code: "order_not_payable";
+            /** @description As in the header X-Request-Id: quote it when asking for help. */
+            request_id: string;
+            /** @description How far the order has gone. */
+            order_status: components["schemas"]["OrderStatus"];
+        };
+        /**
          * OrderPage
          * @description A part of the caller's orders; `next_cursor` leads to the next one.
          */
@@ -816,6 +871,19 @@ export interface components {
             request_id: string;
             /** @description The lines that ask for too much. */
             items: components["schemas"]["Shortage"][];
+        };
+        /**
+         * PaymentAnswer
+         * @description Send the customer to `redirect_url`.
+         */
+        PaymentAnswer: {
+            /** @description The gateway's page. */
+            redirect_url: string;
+            /**
+             * Format: date-time
+             * @description After that ask again for a new page.
+             */
+            expires_at: string;
         };
         /**
          * PaymentStatus
@@ -2158,6 +2226,127 @@ export interface operations {
                 };
                 content: {
                     "application/problem+json": components["schemas"]["ConcurrentRequestProblem"] | components["schemas"]["OrderNotCancellableProblem"];
+                };
+            };
+            /** @description `body_too_large`: A body has at most 65536 bytes. */
+            413: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["BodyTooLargeProblem"];
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+            /** @description `validation_failed`: The fields listed in errors break a rule. */
+            422: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ValidationFailedProblem"];
+                };
+            };
+            /** @description The gateway takes no more requests at the moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+            /** @description `internal_error`: The error is on our side and has been recorded. */
+            500: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["InternalErrorProblem"];
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+            /** @description `unavailable`: Repeat the request shortly, with the same Idempotency-Key. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "retry-after"?: number;
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["UnavailableProblem"];
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+        };
+    };
+    start_payment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description As answered when the order was placed: SKN-XXXXX-XXXXX. */
+                order_number: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Send the customer to `redirect_url`. */
+            200: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaymentAnswer"];
+                };
+            };
+            /** @description `unauthenticated`: The request carries no usable token. */
+            401: {
+                headers: {
+                    /** @description The scheme of the token. */
+                    "www-authenticate"?: string;
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["UnauthenticatedProblem"];
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+            /** @description `order_unknown`: You have no order with this number. */
+            404: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["OrderUnknownProblem"];
+                };
+            };
+            /** @description `concurrent_request`: Another request for the same key, cart or products is running. Repeat this one, with the same Idempotency-Key. `order_not_payable`: The order is not pending any more, or its time to be paid is over. */
+            409: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "retry-after"?: number;
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ConcurrentRequestProblem"] | components["schemas"]["OrderNotPayableProblem"];
                 };
             };
             /** @description `body_too_large`: A body has at most 65536 bytes. */

@@ -32,6 +32,21 @@ class TestSettings:
         assert missing in str(refused.value)
         assert "canary" not in str(refused.value)
 
+    def test_a_gateway_can_be_asked_once_its_address_is_known(self) -> None:
+        urls = {"standard_webhooks": "http://127.0.0.1:8000/pay", "xendit": "https://api.xendit.co"}
+        environment = {f"GATEWAY_URL_{name.upper()}": url for name, url in urls.items()}
+        assert set(build_app(Settings.from_env(COMPLETE | environment)).gateways) == set(urls)
+        midtrans = {
+            "GATEWAY_URL_MIDTRANS": "https://api.midtrans.com",
+            "GATEWAY_URL_MIDTRANS_SNAP": "https://app.midtrans.com",
+        }
+        assert set(build_app(Settings.from_env(COMPLETE | midtrans)).gateways) == {"midtrans"}
+        assert build_app(Settings.from_env(COMPLETE)).gateways == {}
+
+    def test_a_gateway_at_an_unsafe_address_is_refused(self) -> None:
+        with pytest.raises(ConfigurationError, match="GATEWAY_URL_MIDTRANS"):
+            build_app(Settings.from_env(COMPLETE | {"GATEWAY_URL_MIDTRANS": "http://api.midtrans.com"}))
+
     def test_a_worker_of_no_queue_is_refused(self) -> None:
         with pytest.raises(ConfigurationError, match="WORKER_QUEUE"):
             build_app(Settings.from_env(COMPLETE | {"WORKER_QUEUE": "nonsense"}))

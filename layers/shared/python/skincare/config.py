@@ -46,6 +46,12 @@ class Settings:
     shop_url: str
     webhook_secret_ids: Mapping[str, str]
     """Payment gateway to the secret that holds its signing secrets, from WEBHOOK_SECRET_ID_<GATEWAY>."""
+    payment_gateway: str | None
+    """The gateway that customers are sent to."""
+    gateway_urls: Mapping[str, str]
+    """Payment gateway to the address of its API, from GATEWAY_URL_<GATEWAY>."""
+    merchant_ids: Mapping[str, str]
+    """Payment gateway to our account there, from MERCHANT_ID_<GATEWAY>: events about another one move no money."""
     public_path_prefix: str
     """What callers put before our own paths, such as the mapping of a custom domain: some gateways sign it."""
 
@@ -69,6 +75,9 @@ class Settings:
             mail_configuration_set=env.get("MAIL_CONFIGURATION_SET") or None,
             shop_url=env.get("SHOP_URL", "https://shop.example.com"),
             webhook_secret_ids=_by_suffix(env, "WEBHOOK_SECRET_ID_"),
+            payment_gateway=env.get("PAYMENT_GATEWAY") or None,
+            gateway_urls=_by_suffix(env, "GATEWAY_URL_"),
+            merchant_ids=_by_suffix(env, "MERCHANT_ID_"),
             public_path_prefix=env.get("PUBLIC_PATH_PREFIX", "").rstrip("/"),
         )
 

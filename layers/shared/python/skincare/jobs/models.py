@@ -63,7 +63,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Claim:
-    """One job's answer to a claim. The fields after `crashes` are set where the verdict is RUN."""
+    """One job's answer to a claim. The fields after `job_type` are set where the verdict is RUN."""
 
     job_id: JobId
     verdict: Verdict
@@ -71,6 +71,7 @@ class Claim:
     crashes: int = 0
     """Crashes that earlier claims found."""
     job_type: str = ""
+    """Empty where the ledger has no such job."""
     payload: dict[str, Any] = field(default_factory=dict, repr=False)
     attempts: int = 0
     age: timedelta = timedelta(0)
@@ -98,6 +99,14 @@ class QuarantinedMessage:
     size_bytes: int
     found_at: datetime
     last_found_at: datetime
+
+
+@dataclass(frozen=True)
+class Backlog:
+    """How the ledger stands. `lateness` is that of the job that waited longest for SQS, zero where none is late."""
+
+    lateness: timedelta
+    dead: int
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ class Shift:
         except Exception as error:  # noqa: BLE001  also a schema that a running deploy has not reached yet
             logger.warning("batch.claim_failed", jobs=len(wanted), error=describe(error))
             for job_id in wanted:
-                self._batch.release_each(job_id, lambda message: backoff_delay(message.receive_count))
+                self._batch.fail_each(job_id, lambda message: backoff_delay(message.receive_count))
             return []
 
     def finished(self, claim: Claim, outcome: Outcome) -> None:
@@ -68,7 +68,7 @@ class Shift:
 
     def abandon(self, job_id: JobId) -> None:
         """Let a job's lease run out: its message comes again just after that, and the claim will see a crash."""
-        self._batch.release(job_id, self.time_left() + _LEASE_BEYOND_DEADLINE + SOON)
+        self._batch.fail(job_id, self.time_left() + _LEASE_BEYOND_DEADLINE + SOON)
 
     def settle(self) -> bool:
         """Write down what has finished, in one statement; False where the database was out of reach."""
@@ -85,9 +85,9 @@ class Shift:
             match outcome:
                 case _ if job_id not in hit:
                     logger.warning("job.lease_lost", job_id=job_id)
-                    self._batch.release(job_id, SOON)
+                    self._batch.fail(job_id, SOON)
                 case Retry():
-                    self._batch.release(job_id, outcome.delay)
+                    self._batch.fail(job_id, outcome.delay)
                 case None:
                     logger.info("job.handed_back", job_id=job_id)
                     self._batch.release(job_id, SOON)

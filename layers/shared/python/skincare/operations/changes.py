@@ -57,6 +57,11 @@ class Changes:
         request = {"anomaly_id": anomaly_id}
         return self._do("resolve_anomaly", request, lambda conn: changes.resolve_anomaly(conn, anomaly_id))
 
+    def review_event(self, event_id: UUID) -> Change:
+        """Note that somebody has looked at a payment event that could not be read."""
+        request = {"event_id": str(event_id)}
+        return self._do("review_event", request, lambda conn: changes.review_event(conn, event_id))
+
     def close_quarantined(self, message_id: int) -> Change:
         """Note that somebody has dealt with a quarantined message, which stays where it is."""
         request = {"message_id": message_id}

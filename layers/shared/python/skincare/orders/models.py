@@ -3,7 +3,7 @@
 import hashlib
 import json
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from skincare.addresses import EmailAddress
@@ -19,6 +19,10 @@ class OrderStatus(StrEnum):
     EXPIRED = "expired"
     REFUNDED = "refunded"
     PARTIALLY_REFUNDED = "partially_refunded"
+
+
+PAYMENT_WINDOW = timedelta(hours=24)
+"""How long after its checkout an order may be paid."""
 
 
 class PaymentStatus(StrEnum):

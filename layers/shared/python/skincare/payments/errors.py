@@ -52,11 +52,18 @@ class TransactionContested(TransientError):
         super().__init__(f"the transaction of payment event {event_id} was written by another order just now")
 
 
-class ConfirmationMissing(PermanentError):
-    """The signature does not cover what the event says, and this release cannot ask the gateway."""
+class GatewayNotConfigured(PermanentError):
+    """The gateway must be asked, and no address of it is configured."""
+
+    def __init__(self, gateway: str) -> None:
+        super().__init__(f"{gateway} must be asked: set GATEWAY_URL_{gateway.upper()}")
+
+
+class EventUnconfirmed(TransientError):
+    """The gateway does not say, or not yet, what the event says: it lags, or the event is forged."""
 
     def __init__(self, event_id: object, gateway: str) -> None:
-        super().__init__(f"payment event {event_id} must be confirmed by {gateway}, which nobody can ask")
+        super().__init__(f"payment event {event_id} is not confirmed by {gateway}")
 
 
 class WebhookContested(TransientError):
@@ -78,3 +85,11 @@ class GatewayRefused(PermanentError):
 
     def __init__(self, gateway: str, reason: str) -> None:
         super().__init__(f"{gateway} refuses: {reason}")
+
+
+class OrderNotPayable(SkincareError):
+    """The order is not pending any more, or its time to be paid is over."""
+
+    def __init__(self, order_number: str, status: str) -> None:
+        super().__init__(f"order {order_number} is {status} and cannot be paid")
+        self.status = status

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from psycopg import Connection
-from psycopg.rows import dict_row
+from psycopg.rows import class_row, dict_row
 from psycopg.types.json import Jsonb
 
 from skincare.identifiers import JobId, OrderNumber
@@ -13,7 +13,7 @@ from skincare.jobs.catalog import ProcessPayment
 from skincare.jobs.models import DueJob
 from skincare.orders.models import OrderStatus
 from skincare.payments.errors import TransactionContested
-from skincare.payments.models import EventId, EventState, EventStatus, GatewayEvent
+from skincare.payments.models import EventId, EventState, EventStatus, GatewayEvent, Report
 from skincare.payments.settlement import Anomaly, Payment, PaymentEvent, Settlement, Transaction
 
 
@@ -34,6 +34,15 @@ class LockedOrder:
     total_rupiah: int
 
 
+@dataclass(frozen=True)
+class OpenWork:
+    """What of the money waits for somebody: events received over five minutes ago, and what people must look at."""
+
+    unapplied_events: int
+    quarantined_events: int
+    anomalies: int
+
+
 def store(
     conn: Connection,
     event: GatewayEvent,
@@ -52,11 +61,11 @@ def store(
         WITH event AS (
             INSERT INTO payment_events (
                 id, gateway, event_key, body, headers, order_number, transaction_id, reported_status, status,
-                amount_rupiah, currency, refund_key, occurred_at, state, flaw, request_id
+                amount_rupiah, currency, refund_key, attempt_no, occurred_at, state, flaw, request_id
             ) VALUES (
                 %(id)s, %(gateway)s, %(event_key)s, %(body)s, %(headers)s, %(order_number)s, %(transaction_id)s,
-                %(reported_status)s, %(status)s, %(amount_rupiah)s, %(currency)s, %(refund_key)s, %(occurred_at)s,
-                %(state)s, %(flaw)s, %(request_id)s
+                %(reported_status)s, %(status)s, %(amount_rupiah)s, %(currency)s, %(refund_key)s, %(attempt_no)s,
+                %(occurred_at)s, %(state)s, %(flaw)s, %(request_id)s
             ) ON CONFLICT (gateway, event_key) DO NOTHING
             RETURNING state
         ), job AS (
@@ -80,6 +89,7 @@ def store(
             "amount_rupiah": report and report.amount_rupiah,
             "currency": report and report.currency,
             "refund_key": report and report.refund_key,
+            "attempt_no": report and report.attempt_no,
             "occurred_at": report and report.occurred_at,
             "state": event.state,
             "flaw": event.flaw,
@@ -136,11 +146,22 @@ def total_of(conn: Connection, order_number: OrderNumber) -> int | None:
     return None if row is None else int(row[0])
 
 
-def mark_applied(conn: Connection, event_id: EventId) -> bool:
-    """Note that an event is applied; False means somebody already did."""
+def mark_applied(conn: Connection, event_id: EventId, confirmed: Report | None = None) -> bool:
+    """Note that an event is applied, as `confirmed` where the gateway was asked; False means somebody already did."""
     cur = conn.execute(
-        "UPDATE payment_events SET state = 'applied', applied_at = now() WHERE id = %(id)s AND state = 'received'",
-        {"id": event_id},
+        """
+        UPDATE payment_events SET state = 'applied', applied_at = now(),
+            confirmed_at = CASE WHEN %(status)s::text IS NOT NULL THEN now() END,
+            confirmed_status = %(status)s, confirmed_amount_rupiah = %(amount_rupiah)s,
+            confirmed_currency = %(currency)s, confirmed_occurred_at = %(occurred_at)s
+        WHERE id = %(id)s AND state = 'received'""",
+        {
+            "id": event_id,
+            "status": confirmed and confirmed.status,
+            "amount_rupiah": confirmed and confirmed.amount_rupiah,
+            "currency": confirmed and confirmed.currency,
+            "occurred_at": confirmed and confirmed.occurred_at,
+        },
     )
     return cur.rowcount == 1
 
@@ -189,6 +210,23 @@ def save(conn: Connection, order: LockedOrder, settlement: Settlement, *, event_
         {"id": order.id, "status": settlement.order_status, "was": order.status},
     )
     return _save_anomalies(conn, order, settlement.anomalies)
+
+
+def open_work(conn: Connection) -> OpenWork:
+    """Count what waits, by indexes that hold little on a good day."""
+    row = (
+        conn.cursor(row_factory=class_row(OpenWork))
+        .execute("""
+        SELECT
+            (SELECT count(*) FROM payment_events
+                WHERE state = 'received' AND received_at < now() - interval '5 minutes') AS unapplied_events,
+            (SELECT count(*) FROM payment_events
+                WHERE state = 'quarantined' AND reviewed_at IS NULL) AS quarantined_events,
+            (SELECT count(*) FROM payment_anomalies WHERE withdrawn_at IS NULL AND resolved_at IS NULL) AS anomalies""")
+        .fetchone()
+    )
+    assert row is not None  # noqa: S101  a SELECT without FROM answers a row
+    return row
 
 
 def _save_payment(conn: Connection, order_id: int, payment: Payment) -> bool:
@@ -260,8 +298,10 @@ def _save_anomalies(conn: Connection, order: LockedOrder, anomalies: Collection[
 
 
 _EVENT_COLUMNS = """
-    id AS event_id, gateway, event_key, order_number, transaction_id, status, amount_rupiah, currency,
-    occurred_at, refund_key"""
+    id AS event_id, gateway, event_key, order_number, attempt_no, transaction_id, refund_key,
+    coalesce(confirmed_status, status) AS status, coalesce(confirmed_amount_rupiah, amount_rupiah) AS amount_rupiah,
+    coalesce(confirmed_currency, currency) AS currency,
+    CASE WHEN confirmed_at IS NULL THEN occurred_at ELSE confirmed_occurred_at END AS occurred_at"""
 
 
 def _event(row: Mapping[str, Any]) -> PaymentEvent:

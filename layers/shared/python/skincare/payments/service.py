@@ -1,14 +1,15 @@
 """Taking in what payment gateways tell us, and applying it to orders."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from skincare.database.connection import Database, LockUnavailable
 from skincare.identifiers import OrderNumber, new_job_id, uuid7
 from skincare.jobs.publisher import Publisher
 from skincare.observability import logger
-from skincare.payments import repository
+from skincare.payments import confirmation, repository
 from skincare.payments.errors import (
-    ConfirmationMissing,
     GatewayUnknown,
     PaidOrderUnknown,
     PaymentEventUnknown,
@@ -17,7 +18,7 @@ from skincare.payments.errors import (
 )
 from skincare.payments.gateways import GATEWAYS
 from skincare.payments.models import EventId, EventState, GatewayEvent, Webhook
-from skincare.payments.ports import Gateway, SecretStore
+from skincare.payments.ports import Gateway, GatewayClient, SecretStore
 from skincare.payments.settlement import settle
 
 # Longer than lock_timeout and, after a new session's two seconds or a ping, still within the three seconds
@@ -34,16 +35,18 @@ def receive(
     publisher: Publisher,
     request_id: str,
     now: datetime,
+    merchant_ids: Mapping[str, str] | None = None,
 ) -> None:
     """Store a webhook whose signature is right, with its job, and publish the job; a copy changes nothing.
 
+    One about another merchant than ours, by gateway in `merchant_ids`, waits for a person.
     Raises `GatewayUnknown`, `SignatureInvalid`, `WebhookMalformed`, and errors that are transient: then the
     gateway must send it again.
     """
     gateway = GATEWAYS.get(gateway_name)
     if gateway is None:
         raise GatewayUnknown
-    event = _verified(gateway, webhook, secrets, now)
+    event = _of_our_merchant(_verified(gateway, webhook, secrets, now), (merchant_ids or {}).get(gateway_name))
     event_id = EventId(uuid7())
     try:
         with database.connection(answer_within_s=_ANSWER_WITHIN_S) as conn:
@@ -63,27 +66,29 @@ def receive(
         publisher.publish_now([intake.job])
 
 
-def apply_event(event_id: EventId, *, database: Database) -> None:
-    """Apply a stored event to its order, once.
+def apply_event(event_id: EventId, *, database: Database, gateways: Mapping[str, GatewayClient]) -> None:
+    """Apply a stored event to its order, once: what it says, or what its gateway says where it must be asked.
 
-    Raises `PaymentEventUnknown` and `PaidOrderUnknown` while they cannot be seen, `ConfirmationMissing`,
-    and `TransactionContested`.
+    Raises `PaymentEventUnknown` and `PaidOrderUnknown` while they cannot be seen, `TransactionContested`, and
+    the errors of `confirmation.confirm`.
     """
-    with database.connection() as conn, conn.transaction():
+    with database.connection() as conn:
         found = repository.find_event(conn, event_id)
-        if found is None:
-            raise PaymentEventUnknown(event_id)
-        state, event = found
-        if state is not EventState.RECEIVED or event is None:
-            logger.info("payment.event_done_before", event_id=event_id, state=state)
-            return
-        if not GATEWAYS[event.gateway].status_is_signed:
-            raise ConfirmationMissing(event_id, event.gateway)
-        order_number = OrderNumber(event.order_number)
+    if found is None:
+        raise PaymentEventUnknown(event_id)
+    state, event = found
+    if state is not EventState.RECEIVED or event is None:
+        logger.info("payment.event_done_before", event_id=event_id, state=state)
+        return
+    confirmed = None
+    if not GATEWAYS[event.gateway].status_is_signed:
+        confirmed = confirmation.confirm(event, database=database, gateways=gateways)
+    order_number = OrderNumber(event.order_number)
+    with database.connection() as conn, conn.transaction():
         order = repository.lock_order(conn, order_number)
         if order is None:
             raise PaidOrderUnknown(event_id)
-        if not repository.mark_applied(conn, event_id):
+        if not repository.mark_applied(conn, event_id, confirmed):
             return
         events = repository.applied_events(conn, order_number)
         foreign = repository.foreign_transactions(conn, order.id, {each.transaction for each in events})
@@ -93,7 +98,7 @@ def apply_event(event_id: EventId, *, database: Database) -> None:
         "payment.event_applied",
         event_id=event_id,
         order_number=order_number,
-        status=event.status,
+        status=event.status if confirmed is None else confirmed.status,
         order_status=settlement.order_status,
     )
     for anomaly in anomalies:
@@ -118,6 +123,12 @@ def _verified(gateway: Gateway, webhook: Webhook, secrets: SecretStore, now: dat
         if renewed == known:
             raise
         return gateway.read(webhook, renewed, now)
+
+
+def _of_our_merchant(event: GatewayEvent, ours: str | None) -> GatewayEvent:
+    if ours is None or event.merchant_id in {None, ours}:
+        return event
+    return replace(event, flaw="it is about another merchant")
 
 
 def _log(gateway: str, event: GatewayEvent, event_id: EventId, *, is_new: bool) -> None:

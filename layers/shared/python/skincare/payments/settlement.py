@@ -34,6 +34,7 @@ class PaymentEvent:
     currency: str
     occurred_at: datetime | None
     refund_key: str | None = None
+    attempt_no: int | None = None
 
     @property
     def transaction(self) -> Transaction:

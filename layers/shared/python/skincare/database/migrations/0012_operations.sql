@@ -2,9 +2,6 @@
 ALTER TABLE jobs ADD COLUMN release text;
 ALTER TABLE job_attempts ADD COLUMN release text;
 
--- What the on-call engineer lists; few rows of many.
-CREATE INDEX jobs_dead_idx ON jobs (id) WHERE state IN ('dead_letter', 'investigated');
-
 -- Messages from a dead-letter queue that belong to no job: kept whole, once each, until a person closes them.
 CREATE TABLE quarantined_messages (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

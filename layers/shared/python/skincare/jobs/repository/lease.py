@@ -38,7 +38,8 @@ def claim(
         ), locked AS (
             SELECT j.* FROM jobs j WHERE j.id = ANY (%(ids)s::uuid[]) ORDER BY j.id FOR UPDATE
         ), judged AS (
-            SELECT l.id, l.lease_until, l.leased_at, l.retry_at, l.run_at, l.crashes, l.release,
+            SELECT l.id, l.job_type, l.lease_until, l.leased_at, l.retry_at, l.run_at, l.crashes,
+                l.release,
                 l.state IN ('dead_letter', 'investigated') AS dead,
                 (l.state = 'processing')::integer AS crashed,
                 CASE
@@ -85,7 +86,7 @@ def claim(
                 WHEN 'busy' THEN d.lease_until
                 WHEN 'early' THEN coalesce(d.retry_at, d.run_at)
             END - now()))::double precision AS wait_s,
-            l.job_type, l.payload, l.attempts, l.order_number, l.request_id,
+            d.job_type, l.payload, l.attempts, l.order_number, l.request_id,
             extract(epoch FROM now() - l.budget_from)::double precision AS age_s
         FROM wanted w LEFT JOIN judged d ON d.id = w.id LEFT JOIN leased l ON l.id = w.id
         ORDER BY w.id""",
@@ -105,7 +106,8 @@ def claim(
 def _claim(row: dict[str, Any]) -> Claim:
     verdict = Verdict(row["verdict"])
     if verdict is not Verdict.RUN:
-        return Claim(row["id"], verdict, timedelta(seconds=row["wait_s"] or 0), crashes=row["crashes"] or 0)
+        wait = timedelta(seconds=row["wait_s"] or 0)
+        return Claim(row["id"], verdict, wait, crashes=row["crashes"] or 0, job_type=row["job_type"] or "")
     return Claim(
         row["id"],
         verdict,

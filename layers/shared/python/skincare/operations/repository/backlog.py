@@ -1,5 +1,7 @@
 """What waits: the outbox, payment events and anomalies."""
 
+from uuid import UUID
+
 from psycopg import Connection
 from psycopg.rows import class_row
 
@@ -28,7 +30,8 @@ def payments(conn: Connection, *, limit: int) -> PaymentsState:
     events.execute(
         """
         SELECT id::text, gateway, state, status, order_number, flaw, received_at
-        FROM payment_events WHERE state IN ('received', 'quarantined') ORDER BY received_at, id LIMIT %(limit)s""",
+        FROM payment_events WHERE state = 'received' OR (state = 'quarantined' AND reviewed_at IS NULL)
+        ORDER BY received_at, id LIMIT %(limit)s""",
         {"limit": limit},
     )
     anomalies = conn.cursor(row_factory=class_row(AnomalyRow))
@@ -42,11 +45,22 @@ def payments(conn: Connection, *, limit: int) -> PaymentsState:
     )
     counts = conn.execute("""
         SELECT (SELECT count(*) FROM payment_events WHERE state = 'received'),
-            (SELECT count(*) FROM payment_events WHERE state = 'quarantined'),
+            (SELECT count(*) FROM payment_events WHERE state = 'quarantined' AND reviewed_at IS NULL),
             (SELECT count(*) FROM payment_anomalies WHERE withdrawn_at IS NULL AND resolved_at IS NULL)""").fetchone()
     assert counts is not None  # noqa: S101  a SELECT without FROM answers a row
     unapplied, quarantined, open_anomalies = counts
     return PaymentsState(unapplied, quarantined, open_anomalies, tuple(events), tuple(anomalies))
+
+
+def review_event(conn: Connection, event_id: UUID) -> bool:
+    """Note that a person has looked at a quarantined event; False where none waits under this id."""
+    cur = conn.execute(
+        """
+        UPDATE payment_events SET reviewed_at = now()
+        WHERE id = %(id)s AND state = 'quarantined' AND reviewed_at IS NULL""",
+        {"id": event_id},
+    )
+    return cur.rowcount == 1
 
 
 def resolve_anomaly(conn: Connection, anomaly_id: int) -> bool:

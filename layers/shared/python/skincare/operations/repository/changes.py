@@ -1,6 +1,7 @@
 """Changes that people ask for, each told as counts of what it did and of what it left alone."""
 
 from collections.abc import Callable, Mapping, Sequence
+from uuid import UUID
 
 from psycopg import Connection
 
@@ -50,6 +51,12 @@ def resolve_anomaly(conn: Connection, anomaly_id: int) -> Change:
     """Note that somebody has dealt with money that does not fit."""
     resolved = int(backlog.resolve_anomaly(conn, anomaly_id))
     return Change(resolved, counts={"resolved": resolved, "not_open": 1 - resolved})
+
+
+def review_event(conn: Connection, event_id: UUID) -> Change:
+    """Note that somebody has looked at a payment event that could not be read."""
+    reviewed = int(backlog.review_event(conn, event_id))
+    return Change(reviewed, counts={"reviewed": reviewed, "not_waiting": 1 - reviewed})
 
 
 def close_quarantined(conn: Connection, message_id: int) -> Change:
