@@ -1,84 +1,97 @@
-"""`skincare payments …`: money that goes back, and whether everything adds up."""
+"""`skincare payments …`: what of payments waits for a worker or for a person."""
 
-import contextlib
-import json
-from collections.abc import Iterator
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
+from uuid import UUID
 
 import typer
 
-from cli.system import plain_errors, running_system
-from local.errors import LocalSystemError
+from cli.oncall import LOCAL, AsJson, Exit, OnCall, Stage, end, typed
+from cli.tables import age, print_json, print_table
 
-if TYPE_CHECKING:
-    from skincare.database.connection import Database
-
-app = typer.Typer(no_args_is_help=True, help="Money: refunds and reconciliation.")
+app = typer.Typer(no_args_is_help=True, help="Payment events, and money that does not fit.")
 
 
 @app.callback()
 def payments() -> None:
-    """Money: refunds and reconciliation."""
+    """Payment events, and money that does not fit."""
+
+
+@app.command("list")
+def list_command(*, stage: Stage = LOCAL, as_json: AsJson = False) -> None:
+    """Print events that are not applied or could not be read, and open anomalies."""
+    from oncall.requests import ShowPayments
+
+    found = OnCall(stage).ask(ShowPayments())
+    if as_json:
+        print_json(found)
+        return
+    print(
+        f"{found.unapplied} events not applied, {found.quarantined} quarantined, {found.open_anomalies} open anomalies."
+    )
+    if found.events:
+        print_table(
+            ("event", "gateway", "state", "says", "order", "received", "flaw"),
+            [
+                (e.id, e.gateway, e.state, e.status, e.order_number, f"{age(e.received_at)} ago", e.flaw)
+                for e in found.events
+            ],
+            title="\nEvents",
+        )
+    if found.anomalies:
+        print_table(
+            ("id", "kind", "task", "order", "expected", "told", "give back", "found"),
+            [
+                (
+                    a.id,
+                    a.kind,
+                    a.task,
+                    a.order_number,
+                    a.expected_rupiah,
+                    a.amount_rupiah,
+                    a.give_back_rupiah,
+                    f"{age(a.created_at)} ago",
+                )
+                for a in found.anomalies
+            ],
+            title="\nOpen anomalies (whole rupiah)",
+        )
 
 
 @app.command()
-def refund(
-    order: Annotated[str, typer.Argument(help="The order's number.")],
+def resolve(
+    anomaly: Annotated[int, typer.Argument(metavar="ID", min=1, help="The anomaly, as `payments list` numbers it.")],
     *,
-    reason: Annotated[str, typer.Option(help="Why; the gateway is told, and it is kept.")],
-    amount: Annotated[int | None, typer.Option(min=1, help="Whole rupiah; all that is left by default.")] = None,
-    anomaly: Annotated[int | None, typer.Option(help="The anomaly whose money goes back.")] = None,
-    transaction: Annotated[str | None, typer.Option(help="The transaction; the one that pays by default.")] = None,
-    key: Annotated[str | None, typer.Option(help="Names this refund: asked for twice, it is made once.")] = None,
-    requested_by: Annotated[str, typer.Option("--by", help="Who asks for it: a role.")] = "operator",
+    reason: Annotated[str, typer.Option(help="What was done about it; it is written down.")],
+    stage: Stage = LOCAL,
+    as_json: AsJson = False,
 ) -> None:
-    """Ask for money to be given back and print the refund; a job sends it within two minutes."""
-    from skincare.errors import SkincareError
-    from skincare.identifiers import OrderNumber
-    from skincare.payments.refunds.models import RefundRequest
-    from skincare.payments.refunds.service import request_refund
+    """Note that a person has dealt with an anomaly."""
+    from oncall.requests import ResolveAnomaly
 
-    named = {} if key is None else {"key": key}
-    with plain_errors(), _database() as database:
-        try:
-            request = RefundRequest(
-                OrderNumber(order),
-                reason,
-                requested_by,
-                amount_rupiah=amount,
-                transaction_id=transaction,
-                anomaly_id=anomaly,
-                **named,
-            )
-            done = request_refund(request, database=database)
-        except SkincareError as error:
-            raise LocalSystemError(f"{str(error)[:1].upper()}{str(error)[1:]}.") from error
-    print(json.dumps(asdict(done)))
+    oncall = OnCall(stage)
+    change = oncall.ask(typed(ResolveAnomaly, claimed_identity=oncall.identity, anomaly_id=anomaly, reason=reason))
+    if as_json:
+        print_json(change.counts)
+    else:
+        print("Resolved." if change.changed else "No such anomaly is open.")
+    end(Exit.DONE if change.changed else Exit.NOT_ALL)
 
 
 @app.command()
-def reconcile() -> None:
-    """Hold orders and payments against each other, mend what is safe, and print what was mended and found."""
-    from skincare.payments.reconciliation.service import check
+def review(
+    event: Annotated[UUID, typer.Argument(metavar="EVENT", help="A quarantined event, as `payments list` shows it.")],
+    *,
+    reason: Annotated[str, typer.Option(help="What was found; it is written down.")],
+    stage: Stage = LOCAL,
+    as_json: AsJson = False,
+) -> None:
+    """Note that a person has looked at an event that could not be read."""
+    from oncall.requests import ReviewEvent
 
-    with plain_errors(), _database() as database:
-        result = check(database=database)
-    for mended in result.mended:
-        print(f"enqueued {mended.kind} {mended.subject} order {mended.order_number}")
-    for finding in result.findings:
-        print(f"found {finding.kind} {finding.subject} order {finding.order_number or '-'}")
-    print(f"{len(result.mended)} mended, {len(result.findings)} to look at")
-
-
-@contextlib.contextmanager
-def _database() -> "Iterator[Database]":
-    from skincare.database.connection import Database, DatabaseUnavailable, StaticCredentials
-
-    database = Database(StaticCredentials(running_system().database_url))
-    try:
-        yield database
-    except DatabaseUnavailable as error:
-        raise LocalSystemError(f"The local system's database does not answer: {error}.") from error
-    finally:
-        database.close()
+    oncall = OnCall(stage)
+    change = oncall.ask(typed(ReviewEvent, claimed_identity=oncall.identity, event_id=event, reason=reason))
+    if as_json:
+        print_json(change.counts)
+    else:
+        print("Reviewed." if change.changed else "No such event waits for a person.")
+    end(Exit.DONE if change.changed else Exit.NOT_ALL)

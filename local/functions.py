@@ -15,11 +15,15 @@ INVOICE_BUCKET = "skincare-invoices"
 
 _FILES = {"INVOICE_BUCKET": INVOICE_BUCKET}
 
+ONCALL = "skincare-local-oncall"
+"""What the on-call function is invoked as: `skincare-<stage>-oncall`, as on AWS."""
+
 _CODE = ROOT / "functions"
 _LAYER = ROOT / "layers" / "shared" / "python"
 
 _API_TIMEOUT = timedelta(seconds=20)
 _RELAY_TIMEOUT = timedelta(seconds=50)
+_ONCALL_TIMEOUT = timedelta(seconds=30)
 _MIGRATOR_TIMEOUT = timedelta(minutes=5)
 
 
@@ -44,6 +48,9 @@ class Surroundings:
 
     def relay(self) -> FunctionDefinition:
         return _function("outbox-relay", "outbox_relay", _RELAY_TIMEOUT, self._environment())
+
+    def oncall(self) -> FunctionDefinition:
+        return _function("oncall", "oncall", _ONCALL_TIMEOUT, self._environment())
 
     def _gateways(self) -> dict[str, str]:
         return {

@@ -70,6 +70,12 @@ def forget_aws_account() -> None:
     os.environ.update(aws_credentials())
 
 
+def use_local_account(secret_access_key: str) -> None:
+    """Make boto3 in this process sign with this key, and blind to the developer's own AWS account."""
+    forget_aws_account()
+    os.environ["AWS_SECRET_ACCESS_KEY"] = secret_access_key
+
+
 def aws_credentials() -> dict[str, str]:
     """Return the environment of every AWS client here: moto takes any key, and no real file is read."""
     return {

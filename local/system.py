@@ -16,8 +16,9 @@ from local import aws_setup, health
 from local.errors import LocalSystemError
 from local.function import InvocationFailed
 from local.function_pool import FunctionPool
-from local.functions import Surroundings, migrator
+from local.functions import ONCALL, Surroundings, migrator
 from local.gateway import Gateway
+from local.invocations import Invocations
 from local.invoices import restore_invoices
 from local.logbook import LogBook
 from local.page import Site, SystemState
@@ -176,7 +177,13 @@ class System:
             workers.start()
         pools = [api, *(workers.pools.values() if self._with_workers else [])]
         self._wait_until_ready(pools, partial(checks.missing, with_workers=self._with_workers))
-        state.announce(database_url=surroundings.database_url, aws_endpoint_url=surroundings.aws_endpoint_url)
+        state.announce(
+            database_url=surroundings.database_url,
+            aws_endpoint_url=surroundings.aws_endpoint_url,
+            functions_endpoint_url=self._serve_invocations(
+                undo, make_pool(surroundings.oncall(), concurrency=1), secrets
+            ),
+        )
         undo.callback(state.withdraw)
         # The first tick starts the container: nobody has to wait for it.
         undo.callback(relay.stop)
@@ -196,6 +203,14 @@ class System:
         )
         undo.callback(shown_state.close)
         return Site(tokens=tokens, state=shown_state.read)
+
+    def _serve_invocations(self, undo: contextlib.ExitStack, oncall: FunctionPool, secrets: Secrets) -> str:
+        """Let the command line invoke the on-call function, whose container starts then; return the endpoint's URL."""
+        undo.callback(oncall.stop)
+        invocations = Invocations({ONCALL: oncall}, secrets=secrets)
+        invocations.serve()
+        undo.callback(invocations.stop)
+        return invocations.url
 
     def _payment_site(self, secrets: Secrets) -> PaymentSite:
         name = StandardWebhooks.name

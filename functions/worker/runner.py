@@ -14,5 +14,6 @@ def make_runner(app: App, queue: QueueName) -> Runner[App]:
         database=app.database,
         queue=app.queues[queue],
         limits=queue.limits,
+        release=app.settings.release,
         measured=lambda measures: measures.emit(stage=app.settings.stage, queue=queue),
     )

@@ -280,6 +280,24 @@ class JobProtocol(RuleBasedStateMachine):
         history.cancelled = True
         history.leases = [(start, min(end, self.time)) for start, end in history.leases]
 
+    @rule(data=st.data())
+    def redrive_what_was_looked_at(self, data: st.DataObject) -> None:
+        """A request whose answer got lost is sent again, also long after: it redrives a death once."""
+        if self.jobs:
+            job_id = data.draw(st.sampled_from(sorted(self.jobs)))
+            number = data.draw(st.integers(1, 3))
+            before = ledger.row(self.conn, job_id)
+            hit = dead_letter.redrive(self.conn, [job_id], only_at=[number])
+            assert bool(hit) == (before["state"] in DEAD and before["dead_letter_no"] == number)
+
+    @rule(data=st.data())
+    def retry_now(self, data: st.DataObject) -> None:
+        if self.jobs:
+            job_id = data.draw(st.sampled_from(sorted(self.jobs)))
+            before = ledger.row(self.conn, job_id)["state"]
+            operations.retry_now(self.conn, [job_id])
+            assert ledger.row(self.conn, job_id)["state"] == before
+
     @rule()
     def redrive_in_the_console(self) -> None:
         """AWS moves every message of the dead-letter queue back, whatever the ledger thinks of it."""
@@ -306,7 +324,13 @@ class JobProtocol(RuleBasedStateMachine):
 
     @rule()
     def sweep(self) -> None:
-        sweep(self.dead_letters, database=self.database, budgets=BUDGETS, time_left=lambda: timedelta(seconds=50))
+        sweep(
+            self.dead_letters,
+            name=QueueName.NOTIFICATIONS,
+            database=self.database,
+            budgets=BUDGETS,
+            time_left=lambda: timedelta(seconds=50),
+        )
 
     # --- what holds at every moment
 

@@ -19,10 +19,13 @@ from skincare.database.connection import Database, StaticCredentials
 from skincare.identifiers import UserId, new_job_id, new_order_number, uuid7
 from skincare.invoices import repository as invoices
 from skincare.jobs.catalog import ReconcilePayments
-from skincare.jobs.repository import dead_letter, lease, operations, outbox, timers
+from skincare.jobs.queues import QueueName
+from skincare.jobs.repository import dead_letter, lease, operations, outbox, quarantine, timers
 from skincare.jobs.retry import Completed
 from skincare.notifications import repository as notifications
 from skincare.notifications.models import NotificationStatus, NotificationType
+from skincare.operations.models import Caller
+from skincare.operations.repository import audit, backlog, changes, dead_jobs, stories
 from skincare.orders import repository as orders
 from skincare.payments import repository as payments
 from skincare.payments.anomalies import repository as anomalies
@@ -93,10 +96,52 @@ def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], 
         (timers, "insert_daily"): lambda: timers.insert_daily(conn, new_job_id(), ReconcilePayments()),
         (operations, "cancel"): lambda: operations.cancel(conn, [waiting.job_id]),
         (operations, "list_jobs"): lambda: operations.list_jobs(conn),
+        (operations, "retry_now"): lambda: operations.retry_now(conn, [waiting.job_id]),
+        (outbox, "take_these"): lambda: outbox.take_these(conn, [waiting.job_id]),
+        (dead_letter, "discard"): lambda: dead_letter.discard(conn, [refused.job_id], only_at=[1]),
+        (notifications, "suppress_recipient"): lambda: notifications.suppress_recipient(conn, "a@b.c", reason="x"),
         (operations, "backlog"): lambda: operations.backlog(conn),
         **payment_queries(conn, seed),
         **invoice_queries(conn, seed),
         **money_queries(conn, seed),
+        **oncall_queries(conn, seed),
+    }
+
+
+def oncall_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], Query]:
+    """Return the part of `queries` that the on-call engineer asks."""
+    order = make_order(seed).order.order_number
+    job_id = ledger.enqueue(seed, order_number=order).job_id
+    message_id = quarantine.keep(seed, QueueName.PAYMENTS, order, {}, reason="x")
+    caller = Caller("me", "invocation-1")
+    return {
+        (quarantine, "keep"): lambda: quarantine.keep(conn, QueueName.PAYMENTS, order, {}, reason="x"),
+        (quarantine, "waiting"): lambda: quarantine.waiting(conn, limit=1),
+        (quarantine, "content"): lambda: quarantine.content(conn, message_id),
+        (quarantine, "close"): lambda: quarantine.close(conn, message_id),
+        (audit, "record"): lambda: audit.record(
+            conn, caller, operation="x", reason=None, request={"x": 1}, counts={"x": 1}
+        ),
+        (dead_jobs, "groups"): lambda: dead_jobs.groups(conn),
+        (dead_jobs, "find"): lambda: dead_jobs.find(conn, dead_jobs.Which(), after=job_id, limit=1),
+        (dead_jobs, "types_of"): lambda: dead_jobs.types_of(conn, [job_id]),
+        (dead_jobs, "past_use"): lambda: dead_jobs.past_use(conn, [job_id]),
+        (stories, "jobs"): lambda: stories.jobs(conn, [job_id]),
+        (stories, "jobs_of_order"): lambda: stories.jobs_of_order(conn, order, limit=1),
+        (stories, "payload_and_release"): lambda: stories.payload_and_release(conn, job_id),
+        (stories, "attempts"): lambda: stories.attempts(conn, job_id),
+        (stories, "order"): lambda: stories.order(conn, order),
+        (backlog, "outbox"): lambda: backlog.outbox(conn),
+        (backlog, "payments"): lambda: backlog.payments(conn, limit=1),
+        (backlog, "review_event"): lambda: backlog.review_event(conn, job_id),
+        (changes, "review_event"): lambda: changes.review_event(conn, job_id),
+        (backlog, "resolve_anomaly"): lambda: backlog.resolve_anomaly(conn, 1),
+        (changes, "redrive"): lambda: changes.redrive(conn, {job_id: 1}, may_run_again=lambda _: True),
+        (changes, "discard"): lambda: changes.discard(conn, {job_id: 1}),
+        (changes, "cancel"): lambda: changes.cancel(conn, [job_id]),
+        (changes, "retry_now"): lambda: changes.retry_now(conn, [job_id]),
+        (changes, "resolve_anomaly"): lambda: changes.resolve_anomaly(conn, 1),
+        (changes, "close_quarantined"): lambda: changes.close_quarantined(conn, message_id),
     }
 
 

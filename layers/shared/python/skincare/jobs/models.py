@@ -20,6 +20,8 @@ class Reason:
     crashes: int
     first_failed_at: datetime | None
     last_failed_at: datetime | None
+    release: str | None = None
+    """Of the worker that ran it last."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,19 @@ class SweepVerdict(StrEnum):
     KEEP = "keep"
     DELETE = "delete"
     FOREIGN = "foreign"
-    """No job has this id; the message stays for a person."""
+    """No job has this id; the message goes into quarantine."""
+
+
+@dataclass(frozen=True)
+class QuarantinedMessage:
+    """A message from a dead-letter queue that belongs to no job, as people list it."""
+
+    id: int
+    queue: str
+    reason: str
+    size_bytes: int
+    found_at: datetime
+    last_found_at: datetime
 
 
 @dataclass(frozen=True)

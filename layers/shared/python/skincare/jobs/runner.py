@@ -50,12 +50,14 @@ class Runner[A]:
         database: Database,
         queue: QueuePair,
         limits: QueueLimits,
+        release: str | None = None,
         measured: Callable[[Measures], None] = lambda _: None,
     ) -> None:
         self._app = app
         self._registry = registry
         self._database = database
         self._limits = limits
+        self._release = release
         self._unreadable = Unreadable(database, queue.dead_letters)
         self._measured = measured
         self._threads = ThreadPoolExecutor(limits.threads, thread_name_prefix="handler")
@@ -63,7 +65,7 @@ class Runner[A]:
     def run(self, messages: Sequence[ReceivedMessage], *, time_left: TimeLeft) -> BatchResult:
         """Work through a batch; raises nothing because of a message, a handler, the database or the queue."""
         batch = Batch.decode(messages, known={entry.payload_class.job_type for entry in self._registry})
-        shift, measures = Shift(self._database, batch, time_left), Measures()
+        shift, measures = Shift(self._database, batch, time_left, release=self._release), Measures()
         runnable, suspects = self._sort(shift.claim(batch.wanted) if batch.wanted else [], batch, measures)
         hung = self._work(runnable, shift, measures)
         # Fewest crashes first: a neighbour of the culprit does not wait until the culprit is buried.

@@ -23,10 +23,11 @@ _SETTLE_AGAIN_AFTER_S = 0.5
 class Shift:
     """Claims jobs, collects how they ended, and settles them; tells the batch what became of each."""
 
-    def __init__(self, database: Database, batch: Batch, time_left: TimeLeft) -> None:
+    def __init__(self, database: Database, batch: Batch, time_left: TimeLeft, *, release: str | None = None) -> None:
         self.time_left = time_left
         self._database = database
         self._batch = batch
+        self._release = release
         self._token = LeaseToken(uuid7())
         self._unsettled: dict[JobId, Outcome | None] = {}
         self._unsettled_since = 0.0
@@ -49,6 +50,7 @@ class Shift:
                     token=self._token,
                     lease=self.time_left() + _LEASE_BEYOND_DEADLINE,
                     alone=alone,
+                    release=self._release,
                 )
         except Exception as error:  # noqa: BLE001  also a schema that a running deploy has not reached yet
             logger.warning("batch.claim_failed", jobs=len(wanted), error=describe(error))

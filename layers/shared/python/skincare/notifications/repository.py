@@ -67,3 +67,14 @@ def record_notification(
         },
     )
     return cursor.rowcount == 1
+
+
+def suppress_recipient(conn: Connection, email: str, *, reason: str) -> bool:
+    """Send no mail to this address any more; False means that nobody did before either. The first reason stays."""
+    cursor = conn.execute(
+        """
+        INSERT INTO suppressed_recipients (email, reason) VALUES (lower(%(email)s), %(reason)s)
+        ON CONFLICT (email) DO NOTHING""",
+        {"email": email, "reason": reason},
+    )
+    return cursor.rowcount == 1

@@ -1,4 +1,4 @@
-"""What people do with jobs: look at them and cancel them."""
+"""What people do with jobs: look at them, cancel them, and let them try at once."""
 
 from collections.abc import Sequence
 
@@ -20,6 +20,26 @@ def cancel(conn: Connection, job_ids: Sequence[JobId]) -> set[JobId]:
         UPDATE jobs j SET state = 'cancelled', publish_at = NULL, retry_at = NULL, finished_at = now(),
             lease_token = NULL, leased_at = NULL, lease_until = NULL
         FROM locked WHERE j.id = locked.id RETURNING j.id""",
+        {"ids": list(job_ids)},
+    )
+    return {row[0] for row in cur}
+
+
+def retry_now(conn: Connection, job_ids: Sequence[JobId]) -> set[JobId]:
+    """End the wait of jobs that wait for their next attempt; return those that do not wait any more.
+
+    A job for later keeps its `run_at`: that is no wait for a retry. The message that SQS still hides comes later
+    and finds the job done, or waiting for another attempt.
+    """
+    cur = conn.execute(
+        """
+        WITH locked AS (
+            SELECT id FROM jobs
+            WHERE id = ANY (%(ids)s::uuid[]) AND state IN ('pending', 'queued', 'retry_waiting')
+                AND (run_at IS NULL OR run_at <= now())
+            ORDER BY id FOR UPDATE
+        )
+        UPDATE jobs j SET publish_at = now(), retry_at = NULL FROM locked WHERE j.id = locked.id RETURNING j.id""",
         {"ids": list(job_ids)},
     )
     return {row[0] for row in cur}

@@ -107,8 +107,27 @@ def take_due(conn: Connection, *, limit: int) -> list[DueJob]:
         )
         RETURNING id, job_type, queue, payload, publish_at, request_id, order_number,
             state IN ('dead_letter', 'investigated') AS dead,
-            dead_letter_no, error_class, error_message, attempts, crashes, first_failed_at, last_failed_at""",
+            dead_letter_no, error_class, error_message, attempts, crashes, first_failed_at, last_failed_at, release""",
         {"limit": limit},
+    )
+    return [_due_job(row) for row in cur]
+
+
+def take_these(conn: Connection, job_ids: Sequence[JobId]) -> list[DueJob]:
+    """Take those of these live jobs that are due: for a process that publishes what it has just made due."""
+    cur = conn.cursor(row_factory=dict_row)
+    cur.execute(
+        """
+        UPDATE jobs SET publish_at = now() + interval '60 seconds'
+        WHERE id IN (
+            SELECT id FROM jobs
+            WHERE id = ANY (%(ids)s::uuid[]) AND publish_at <= now()
+                AND state IN ('pending', 'queued', 'retry_waiting')
+            FOR UPDATE SKIP LOCKED
+        )
+        RETURNING id, job_type, queue, payload, publish_at, request_id, order_number, false AS dead,
+            dead_letter_no, error_class, error_message, attempts, crashes, first_failed_at, last_failed_at, release""",
+        {"ids": list(job_ids)},
     )
     return [_due_job(row) for row in cur]
 
@@ -122,6 +141,7 @@ def _due_job(row: dict[str, Any]) -> DueJob:
         crashes=row["crashes"],
         first_failed_at=row["first_failed_at"],
         last_failed_at=row["last_failed_at"],
+        release=row["release"],
     )
     return DueJob(
         job_id=row["id"],
