@@ -83,6 +83,8 @@ class OnCall:
             return answer
         if answer.error.code == "not_found":
             return None
+        if answer.error.code == "not_possible":
+            end(Exit.NOT_ALL, answer.error.message)
         malformed = answer.error.code == "request_malformed"
         fields = "".join(f"\n  {field}: {problem}" for field, problem in answer.error.fields.items())
         end(Exit.WRONG if malformed else Exit.UNREACHABLE, answer.error.message + fields)

@@ -1,7 +1,7 @@
 """`skincare payments …`: what of payments waits for a worker or for a person."""
 
 from typing import Annotated
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import typer
 
@@ -95,3 +95,53 @@ def review(
     else:
         print("Reviewed." if change.changed else "No such event waits for a person.")
     end(Exit.DONE if change.changed else Exit.NOT_ALL)
+
+
+@app.command()
+def refund(
+    order: Annotated[str, typer.Argument(metavar="ORDER", help="The order's number.")],
+    *,
+    reason: Annotated[str, typer.Option(help="Why; the gateway is told, and it is written down.")],
+    amount: Annotated[int | None, typer.Option(min=1, help="Whole rupiah; all that is left by default.")] = None,
+    anomaly: Annotated[int | None, typer.Option(help="The anomaly whose money goes back.")] = None,
+    transaction: Annotated[str | None, typer.Option(help="The transaction; the one that pays by default.")] = None,
+    key: Annotated[str | None, typer.Option(help="Names this refund: asked for twice, it is made once.")] = None,
+    stage: Stage = LOCAL,
+    as_json: AsJson = False,
+) -> None:
+    """Give money back: the gateway is asked within two minutes, and its event books the refund."""
+    from oncall.requests import Refund
+
+    oncall = OnCall(stage)
+    asked = oncall.ask(
+        typed(
+            Refund,
+            claimed_identity=oncall.identity,
+            order_number=order,
+            key=key or str(uuid4()),
+            reason=reason,
+            amount_rupiah=amount,
+            transaction_id=transaction,
+            anomaly_id=anomaly,
+        )
+    )
+    if as_json:
+        print_json(asked)
+    else:
+        print(f"Refund {asked.key} of {asked.amount_rupiah} rupiah to {asked.gateway} is {asked.state}.")
+
+
+@app.command()
+def reconcile(*, stage: Stage = LOCAL, as_json: AsJson = False) -> None:
+    """Hold orders and payments against each other, mend what is safe, and print what was mended and found."""
+    from oncall.requests import Reconcile
+
+    oncall = OnCall(stage)
+    result = oncall.ask(typed(Reconcile, claimed_identity=oncall.identity))
+    if as_json:
+        print_json(result)
+        return
+    rows = [("enqueued anew", *each) for each in result.mended] + [("to look at", *each) for each in result.findings]
+    if rows:
+        print_table(("", "kind", "subject"), rows, title="Reconciliation")
+    print(f"{len(result.mended)} mended, {len(result.findings)} to look at.")

@@ -1,7 +1,6 @@
 """The whole shop on this machine: what starts, in which order, and how it stops."""
 
 import contextlib
-import errno
 import socket
 import sys
 import time
@@ -25,6 +24,7 @@ from local.page import Site, SystemState
 from local.payment_gateway import PaymentSite
 from local.payment_gateway.book import Book
 from local.payment_gateway.sender import Sender
+from local.ports import free_port, listen
 from local.postgres import DataDamaged, PostgresFailed, PostgresServer
 from local.processes import Children, stop_leftovers
 from local.repository import add_products, publish_again, set_app_password
@@ -108,7 +108,7 @@ class System:
                     "stop them there, or start `make api` beside them.",
                 )
             )
-        listener = undo.enter_context(_listen(state.port))
+        listener = undo.enter_context(listen(state.port))
         commands = ["run", "worker"] if self._with_workers else ["run"]
         leftovers = [name for command in commands for name in stop_leftovers(state.children(command))]
         if leftovers:
@@ -123,7 +123,7 @@ class System:
         self._say(f"Starting the shop on port {state.port}.")
         children = Children(state.children("run"))
         undo.callback(children.stop_all)
-        postgres = PostgresServer(state.postgres, port=_free_port())
+        postgres = PostgresServer(state.postgres, port=free_port())
         undo.callback(postgres.stop)
         # Bound here, so that its address is known before it runs.
         aws_listener = undo.enter_context(socket.create_server((LOOPBACK, 0), backlog=128))
@@ -287,20 +287,3 @@ class System:
 
     def _way_out(self) -> str:
         return f"`PORT={self._state.port} RESET=1 make run` begins with an empty one."
-
-
-def _listen(port: int) -> socket.socket:
-    try:
-        return socket.create_server((LOOPBACK, port), backlog=128)
-    except OSError as error:
-        reason = {
-            errno.EADDRINUSE: "is taken by another program",
-            errno.EACCES: "may be used by the administrator only",
-        }.get(error.errno or 0, f"cannot be used ({error.strerror})")
-        raise LocalSystemError(f"Port {port} {reason}: choose another one, as in `PORT={port + 1} make run`.") from None
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((LOOPBACK, 0))
-        return int(probe.getsockname()[1])

@@ -11,6 +11,9 @@ from skincare.identifiers import OrderNumber
 from skincare.jobs.catalog import ProcessPayment
 from skincare.payments.attempts import repository as attempts
 from skincare.payments.models import Attempt
+from skincare.payments.reconciliation.service import Reconciliation, check
+from skincare.payments.refunds.models import RefundRequest, RefundRow
+from skincare.payments.refunds.service import request_refund
 from skincare.payments.service import receive
 from tests.factories import make_order
 from tests.fakes.gateway_client import FakeGatewayClient
@@ -113,3 +116,15 @@ def payments(conn: Connection) -> list[tuple[str, str, int, int, bool]]:
     return conn.execute(
         "SELECT transaction_id, status, amount_rupiah, refunded_rupiah, pays_order FROM payments ORDER BY 1"
     ).fetchall()
+
+
+def ask_for_refund(app: App, request: RefundRequest) -> RefundRow:
+    """Write a refund down in a transaction of its own."""
+    with app.database.connection() as conn, conn.transaction():
+        return request_refund(conn, request)
+
+
+def checked(app: App) -> Reconciliation:
+    """Reconcile in a transaction of its own."""
+    with app.database.connection() as conn, conn.transaction():
+        return check(conn)

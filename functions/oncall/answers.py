@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from oncall.requests import Request
 
-Code = Literal["request_malformed", "not_found", "database_unavailable", "failed"]
+Code = Literal["request_malformed", "not_found", "not_possible", "database_unavailable", "failed"]
 
 
 class Error(BaseModel):

@@ -14,8 +14,11 @@ from skincare.identifiers import JobId, OrderNumber
 from skincare.observability import describe, logger, trace
 from skincare.operations import service
 from skincare.operations.changes import Changes
-from skincare.operations.models import Caller, Change
+from skincare.operations.models import Caller
 from skincare.operations.repository.dead_jobs import Which
+from skincare.orders.errors import OrderUnknown
+from skincare.payments.errors import RefundNotPossible
+from skincare.payments.refunds.models import RefundRequest, RefundRow
 
 
 def answer(event: object, app: Callable[[], App], *, invocation_id: str) -> dict[str, Any]:
@@ -28,6 +31,9 @@ def answer(event: object, app: Callable[[], App], *, invocation_id: str) -> dict
     operation = type(request).model_fields["operation"].default
     try:
         found = _do(request, app(), invocation_id)
+    except (OrderUnknown, RefundNotPossible) as error:
+        logger.warning("oncall.not_possible", operation=operation, error=describe(error))
+        return refusal("not_possible", f"{str(error)[:1].upper()}{str(error)[1:]}.")
     except TransientError as error:
         logger.warning("oncall.unavailable", operation=operation, error=describe(error))
         return refusal("database_unavailable", f"Not now: {error}. Ask again; what is done is not done twice.")
@@ -45,7 +51,23 @@ def _do(request: Request, app: App, invocation_id: str) -> object | None:
     return _LOOKS[type(request)](request, app.database)
 
 
-def _change(request: ChangeRequest, changes: Changes) -> Change:
+def _refund(request: requests.Refund, changes: Changes) -> RefundRow:
+    # Who asked is in the audit in full.
+    asked_by = request.claimed_identity[-100:]
+    return changes.refund(
+        RefundRequest(
+            OrderNumber(request.order_number),
+            request.reason,
+            asked_by,
+            amount_rupiah=request.amount_rupiah,
+            transaction_id=request.transaction_id,
+            anomaly_id=request.anomaly_id,
+            key=request.key,
+        )
+    )
+
+
+def _change(request: ChangeRequest, changes: Changes) -> object:
     return _CHANGES[type(request)](request, changes)
 
 
@@ -83,12 +105,14 @@ _LOOKS: Mapping[type[Request], Callable[[Any, Database], object | None]] = {
     requests.ShowQuarantined: lambda request, database: service.quarantined(database, request.message_id),
 }
 
-_CHANGES: Mapping[type[Request], Callable[[Any, Changes], Change]] = {
+_CHANGES: Mapping[type[Request], Callable[[Any, Changes], object]] = {
     requests.Redrive: lambda request, changes: changes.redrive(_deaths(request.deaths), force=request.force),
     requests.Discard: lambda request, changes: changes.discard(_deaths(request.deaths)),
     requests.Cancel: lambda request, changes: changes.cancel(_ids(request.job_ids)),
     requests.RetryNow: lambda request, changes: changes.retry_now(_ids(request.job_ids)),
     requests.ResolveAnomaly: lambda request, changes: changes.resolve_anomaly(request.anomaly_id),
     requests.ReviewEvent: lambda request, changes: changes.review_event(request.event_id),
+    requests.Refund: _refund,
+    requests.Reconcile: lambda _, changes: changes.reconcile(),
     requests.CloseQuarantined: lambda request, changes: changes.close_quarantined(request.message_id),
 }

@@ -17,7 +17,9 @@ from skincare.operations.models import (
     OutboxState,
     PaymentsState,
     QuarantinedContent,
+    ReconciliationState,
 )
+from skincare.payments.refunds.models import RefundRow
 
 MOST_JOBS = 100
 """Jobs of one request: a redrive of so many stays far below the time limit of a statement."""
@@ -183,6 +185,26 @@ class ReviewEvent(ChangeRequest):
     reason: Reason
 
 
+class Refund(ChangeRequest):
+    """Give money of an order back; the same key again is the same refund."""
+
+    answer: ClassVar[type[Any]] = RefundRow
+    operation: Literal["refund"] = "refund"
+    order_number: OrderNumberText
+    key: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]{0,63}$")]
+    reason: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*\S[^\x00-\x1f\x7f]*$")]
+    amount_rupiah: Annotated[int, Field(ge=1, lt=2**63)] | None = None
+    transaction_id: Annotated[str, Field(min_length=1, max_length=128)] | None = None
+    anomaly_id: RowId | None = None
+
+
+class Reconcile(ChangeRequest):
+    """Hold orders and payments against each other and mend what is safe."""
+
+    answer: ClassVar[type[Any]] = ReconciliationState
+    operation: Literal["reconcile"] = "reconcile"
+
+
 class CloseQuarantined(ChangeRequest):
     """Note that somebody has dealt with a quarantined message."""
 
@@ -207,6 +229,8 @@ REQUESTS: tuple[type[Request], ...] = (
     RetryNow,
     ResolveAnomaly,
     ReviewEvent,
+    Refund,
+    Reconcile,
     CloseQuarantined,
 )
 

@@ -18,10 +18,9 @@ from skincare.adapters.aws import AwsSession
 from skincare.app import App
 from skincare.identifiers import OrderNumber
 from skincare.payments.refunds.models import RefundRequest
-from skincare.payments.refunds.service import request_refund
 from tests import crash_process, factories, ledger, money_crash_process
 from tests.moto_server import create_queue
-from tests.payments import anomalies, order_status, payments, take_in
+from tests.payments import anomalies, ask_for_refund, order_status, payments, take_in
 from tests.shop import stock
 from tests.timers import start_attempt
 
@@ -146,7 +145,7 @@ def test_killed_while_it_learns_of_a_payment_the_order_is_paid_once(till: Till, 
 def test_killed_while_it_sends_a_refund_the_money_goes_back_once(till: Till, point: str) -> None:
     till.pay()
     till.come_to_rest()
-    refund = request_refund(RefundRequest(till.number, "damaged", "service desk", 50_000), database=till.app.database)
+    refund = ask_for_refund(till.app, RefundRequest(till.number, "damaged", "service desk", 50_000))
     till.publish()
     till.kill_at(point)
     till.come_to_rest()

@@ -302,6 +302,7 @@ class TestStories:
         assert [each.what for each in story.order.happenings] == [
             "order placed",
             "job enqueued",
+            "job enqueued",
             "job attempt: dead_letter",
         ]
 

@@ -54,6 +54,7 @@ with open_app(sys.argv[1], max_connections=4) as app, psycopg.connect(sys.argv[1
     runner = Runner(app, registry=REGISTRY, database=app.database, queue=pair, limits=QueueName.NOTIFICATIONS.limits,
         release="1.2.3")
     conn.execute("UPDATE payment_anomalies SET created_at = created_at")
+    conn.execute("SELECT cancel_timer('expire_order:' || %s)", [number])
     ledger.let_pass(conn, timedelta(hours=25))
     relay()
     app.email.fail_next(ProviderError(f"550 no mailbox {C}@example.com"))

@@ -1,34 +1,38 @@
-"""`skincare payments …` against a database: what it prints, and how it says that it cannot."""
+"""`skincare payments refund` and `reconcile`: what they print, and how they say that something cannot be done."""
 
 import json
-from collections.abc import Iterator
-from types import SimpleNamespace
+from collections.abc import Callable
 
 import pytest
 from psycopg import Connection
 from typer.testing import CliRunner, Result
 
-from cli import payments as command
 from cli.main import app as cli
+from cli.oncall import OnCall
 from skincare.app import App
+from tests.oncall import InProcess, audit
 from tests.payments import new_order, tell
 
-
-@pytest.fixture(autouse=True)
-def system(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(command, "running_system", lambda: SimpleNamespace(database_url=database_url))
-    return iter([None])
+Run = Callable[..., Result]
 
 
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(cli, ["payments", *arguments])
+@pytest.fixture
+def run(app: App, monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.setattr(OnCall, "_functions", InProcess(app))
+
+    def run(*arguments: object) -> Result:
+        command = ["payments", *map(str, arguments), "--stage", "tests"]
+        return CliRunner().invoke(cli, command, catch_exceptions=False)
+
+    return run
 
 
 class TestRefund:
-    def test_prints_the_refund_and_writes_it_once_per_key(self, app: App, conn: Connection) -> None:
+    def test_is_written_down_once_per_key(self, run: Run, app: App, conn: Connection) -> None:
         number = new_order(conn)
         tell(app, number, "paid")
-        results = [run("refund", number, "--amount", "5000", "--reason", "damaged", "--key", "k-1") for _ in range(2)]
+        command = ("refund", number, "--amount", 5000, "--reason", "damaged", "--key", "k-1")
+        results = [run(*command, "--json") for _ in range(2)]
         assert [result.exit_code for result in results] == [0, 0]
         printed = [json.loads(result.stdout) for result in results]
         assert printed[0] == printed[1]
@@ -37,24 +41,43 @@ class TestRefund:
             "requested",
             number,
         )
+        assert run(*command).stdout == "Refund k-1 of 5000 rupiah to standard_webhooks is requested.\n"
         assert conn.execute("SELECT count(*) FROM refunds").fetchone() == (1,)
 
+    def test_is_audited(self, run: Run, app: App, conn: Connection) -> None:
+        number = new_order(conn)
+        tell(app, number, "paid")
+        assert run("refund", number, "--reason", "damaged").exit_code == 0
+        assert audit(conn) == [("refund", "damaged", {"requested": 1})]
+
     @pytest.mark.parametrize("arguments", [["SKN-00000-00000"], ["ORDER", "--amount", "150001"]])
-    def test_says_why_it_is_not_possible(self, app: App, conn: Connection, arguments: list[str]) -> None:
+    def test_that_is_not_possible_says_why_and_changes_nothing(
+        self, run: Run, app: App, conn: Connection, arguments: list[str]
+    ) -> None:
         number = new_order(conn)
         tell(app, number, "paid")
         result = run("refund", *(number if each == "ORDER" else each for each in arguments), "--reason", "x")
         assert (result.exit_code, result.stdout) == (1, "")
         assert result.stderr.endswith(".\n")
         assert conn.execute("SELECT count(*) FROM refunds").fetchone() == (0,)
+        assert audit(conn) == []
+
+    @pytest.mark.parametrize("wrong", [["no-order"], ["SKN-00000-00000", "--key", "a b"]])
+    def test_that_is_typed_wrongly_names_the_field(self, run: Run, wrong: list[str]) -> None:
+        result = run("refund", *wrong, "--reason", "x")
+        assert result.exit_code == 2
+        assert ("order number" if len(wrong) == 1 else "key") in result.stderr
 
 
 class TestReconcile:
-    def test_prints_what_it_found(self, app: App, conn: Connection) -> None:
+    def test_prints_what_it_found(self, run: Run, app: App, conn: Connection) -> None:
         number = new_order(conn)
         tell(app, number, "paid")
-        assert run("reconcile").stdout == "0 mended, 0 to look at\n"
+        assert run("reconcile").stdout == "0 mended, 0 to look at.\n"
         conn.execute("UPDATE orders SET status = 'refunded'")
         result = run("reconcile")
         assert result.exit_code == 0
-        assert result.stdout == f"found order_differs_from_payment {number} order {number}\n0 mended, 1 to look at\n"
+        assert number in result.stdout
+        assert result.stdout.endswith("0 mended, 1 to look at.\n")
+        told = json.loads(run("reconcile", "--json").stdout)
+        assert told == {"mended": [], "findings": [["order_differs_from_payment", number]]}

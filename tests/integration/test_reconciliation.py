@@ -14,13 +14,21 @@ from skincare.orders import repository as orders
 from skincare.payments.errors import GatewayRefused, GatewayUnavailable, ReconciliationUnfinished
 from skincare.payments.models import EventStatus
 from skincare.payments.reconciliation import repository
-from skincare.payments.reconciliation.service import check
 from skincare.payments.refunds.models import RefundRequest
-from skincare.payments.refunds.service import request_refund
 from tests.factories import make_order
 from tests.fakes.gateway_client import report_of
 from tests.log import recorded_log
-from tests.payments import anomalies, new_order, order_status, payments, run_jobs, take_in, tell
+from tests.payments import (
+    anomalies,
+    ask_for_refund,
+    checked,
+    new_order,
+    order_status,
+    payments,
+    run_jobs,
+    take_in,
+    tell,
+)
 from tests.timers import asking, gateway_says, start_attempt
 from worker.handlers import reconcile_payments
 
@@ -42,11 +50,11 @@ def age(owner: Connection, time: timedelta) -> None:
 
 
 def mended(app: App) -> list[tuple[str, str]]:
-    return [(each.kind, each.order_number) for each in check(database=app.database).mended]
+    return [(each.kind, each.order_number) for each in checked(app).mended]
 
 
 def found(app: App) -> list[tuple[str, str | None]]:
-    return [(each.kind, each.order_number) for each in check(database=app.database).findings]
+    return [(each.kind, each.order_number) for each in checked(app).findings]
 
 
 def reconcile(app: App) -> None:
@@ -82,7 +90,7 @@ class TestWhatIsMended:
     def test_is_a_refund_whose_job_is_gone(self, app: App, conn: Connection, owner: Connection) -> None:
         number = new_order(conn)
         tell(app, number, "paid")
-        request_refund(RefundRequest(number, "x", "x"), database=app.database)
+        ask_for_refund(app, RefundRequest(number, "x", "x"))
         age(owner, HOUR)
         assert mended(app) == []
         conn.execute("DELETE FROM jobs WHERE job_type = 'send_refund'")
@@ -139,7 +147,7 @@ class TestWhatIsFound:
     def test_is_a_refund_that_no_event_booked(self, app: App, conn: Connection, owner: Connection) -> None:
         number = new_order(conn)
         tell(app, number, "paid")
-        refund = request_refund(RefundRequest(number, "x", "x"), database=app.database)
+        refund = ask_for_refund(app, RefundRequest(number, "x", "x"))
         conn.execute("UPDATE refunds SET state = 'sent'")
         age(owner, timedelta(days=4))
         assert found(app) == [("refund_not_booked", number)]
@@ -153,7 +161,7 @@ class TestWhatIsFound:
         for status in ("refunded", "refunded", "paid", "refunded"):
             conn.execute("UPDATE orders SET status = %s", [status])
             with recorded_log() as log:
-                check(database=app.database)
+                checked(app)
             levels += [line["level"] for line in log.lines if line["message"] == "reconciliation.checked"]
             still = [each.kind for each in repository.open_findings(conn, limit=10)]
             assert still == (["order_differs_from_payment"] if status == "refunded" else [])

@@ -15,11 +15,10 @@ from skincare.orders import repository as orders
 from skincare.orders.errors import OrderUnknown
 from skincare.payments.errors import GatewayRefused, GatewayUnavailable, RefundNotPossible, RefundUnknown
 from skincare.payments.refunds.models import RefundRequest, RefundRow
-from skincare.payments.refunds.service import request_refund
 from tests.factories import make_order
 from tests.fakes.gateway_client import FakeGatewayClient, report_of
 from tests.http import open_app
-from tests.payments import anomalies, new_order, order_status, payments, tell
+from tests.payments import anomalies, ask_for_refund, new_order, order_status, payments, tell
 from tests.timers import asking
 from worker.handlers import send_refund
 
@@ -28,7 +27,7 @@ TOTAL = 150_000
 
 def ask_for(app: App, number: OrderNumber, amount: int | None = None, **changes: Any) -> RefundRow:
     request = RefundRequest(number, "damaged in transit", "service desk", amount, **changes)
-    return request_refund(request, database=app.database)
+    return ask_for_refund(app, request)
 
 
 def send(app: App, key: str) -> None:

@@ -7,5 +7,6 @@ from skincare.payments.reconciliation.service import ask_gateways, check
 
 def handle(payload: ReconcilePayments, app: App) -> None:  # noqa: ARG001  a chore is told nothing
     """Hold orders, payments and what gateways say against each other."""
-    check(database=app.database)
+    with app.database.connection() as conn:
+        check(conn)
     ask_gateways(database=app.database, gateways=app.gateways, publisher=app.publisher)

@@ -13,6 +13,16 @@ from psycopg.pq import TransactionStatus
 from skincare.database.session import Session, may_be_refused_login
 from skincare.errors import TransientError
 
+__all__ = [
+    "Connection",
+    "Credentials",
+    "Database",
+    "DatabaseUnavailable",
+    "LockUnavailable",
+    "StaticCredentials",
+]
+"""Connection: for services whose caller owns the transaction."""
+
 # How long a thread waits for one of the connections to become free.
 _TURN_WITHIN_S = 10.0
 

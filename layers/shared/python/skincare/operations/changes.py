@@ -4,15 +4,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from skincare.database.connection import Database
+from skincare.database.connection import Connection, Database
 from skincare.identifiers import JobId
 from skincare.jobs.publisher import Publisher
 from skincare.jobs.repository import outbox
 from skincare.observability import logger
-from skincare.operations.models import Caller, Change
+from skincare.operations.models import Caller, Change, ReconciliationState
 from skincare.operations.repository import audit, changes
 from skincare.operations.repository.changes import Act
 from skincare.operations.service import run_again
+from skincare.payments.reconciliation.service import Reconciliation, check
+from skincare.payments.refunds.models import RefundRequest, RefundRow
+from skincare.payments.refunds.service import request_refund
 
 
 class Changes:
@@ -66,6 +69,32 @@ class Changes:
         """Note that somebody has dealt with a quarantined message, which stays where it is."""
         request = {"message_id": message_id}
         return self._do("close_quarantined", request, lambda conn: changes.close_quarantined(conn, message_id))
+
+    def refund(self, request: RefundRequest) -> RefundRow:
+        """Write a refund down, to be sent by its job. Raises `OrderUnknown` and `RefundNotPossible`."""
+        asked: list[RefundRow] = []
+
+        def act(conn: Connection) -> Change:
+            asked.append(request_refund(conn, request))
+            return Change(1, counts={"requested": 1})
+
+        about = {"order_number": request.order_number, "amount_rupiah": request.amount_rupiah, "key": request.key}
+        self._do("refund", about, act)
+        return asked[0]
+
+    def reconcile(self) -> ReconciliationState:
+        """Hold orders and payments against each other and mend what is safe."""
+        done: list[Reconciliation] = []
+
+        def act(conn: Connection) -> Change:
+            done.append(check(conn))
+            return Change(len(done[0].mended), counts={"mended": len(done[0].mended)})
+
+        self._do("reconcile", {}, act)
+        return ReconciliationState(
+            mended=tuple((each.kind, each.subject) for each in done[0].mended),
+            findings=tuple((each.kind, each.subject) for each in done[0].findings),
+        )
 
     def _do(self, operation: str, request: Mapping[str, Any], act: Act) -> Change:
         with self._database.connection() as conn, conn.transaction():

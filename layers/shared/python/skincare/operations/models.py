@@ -138,6 +138,14 @@ class Change:
 
 
 @dataclass(frozen=True)
+class ReconciliationState:
+    """What a reconciliation enqueued anew, and what it found that only a person can mend: kind and subject."""
+
+    mended: tuple[tuple[str, str], ...]
+    findings: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
 class OutboxState:
     """How far the outbox is behind. `late` is due for longer than the relay needs: two minutes."""
 

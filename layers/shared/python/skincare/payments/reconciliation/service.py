@@ -6,7 +6,7 @@ What is safe to repeat is repeated; the rest is written down for a person. Nothi
 import time
 from dataclasses import dataclass
 
-from skincare.database.connection import Database
+from skincare.database.connection import Connection, Database
 from skincare.identifiers import OrderNumber, new_job_id
 from skincare.jobs.catalog import ExpireOrder, JobPayload, ProcessPayment, SendRefund
 from skincare.jobs.publisher import Publisher
@@ -32,23 +32,22 @@ class Reconciliation:
     findings: tuple[Finding, ...]
 
 
-def check(*, database: Database) -> Reconciliation:
+def check(conn: Connection) -> Reconciliation:
     """Enqueue jobs that are missing, and write down what does not add up. Several runs at once do no harm."""
-    with database.connection() as conn:
-        missing = repository.unattended(conn, overdue_after=PAYMENT_WINDOW + EXPIRY_GRACE, limit=_PER_KIND)
-        mended = tuple(
-            each
-            for each in missing
-            if timers.insert(
-                conn,
-                new_job_id(),
-                _job_of(each),
-                unique_key=f"{each.kind}:{each.subject}",
-                order_number=each.order_number,
-            )
+    missing = repository.unattended(conn, overdue_after=PAYMENT_WINDOW + EXPIRY_GRACE, limit=_PER_KIND)
+    mended = tuple(
+        each
+        for each in missing
+        if timers.insert(
+            conn,
+            new_job_id(),
+            _job_of(each),
+            unique_key=f"{each.kind}:{each.subject}",
+            order_number=each.order_number,
         )
-        findings = repository.discrepancies(conn, limit=_PER_KIND)
-        new = repository.save_findings(conn, findings)
+    )
+    findings = repository.discrepancies(conn, limit=_PER_KIND)
+    new = repository.save_findings(conn, findings)
     for each in mended:
         logger.warning("reconciliation.job_missing", kind=each.kind, order_number=each.order_number)
     log = logger.error if new else logger.info

@@ -1,6 +1,6 @@
 """Giving money back: who asks only writes it down, a job sends it, and the gateway's event books it."""
 
-from skincare.database.connection import Database
+from skincare.database.connection import Connection, Database
 from skincare.identifiers import new_job_id
 from skincare.jobs.catalog import SendRefund
 from skincare.jobs.repository import timers
@@ -14,41 +14,38 @@ from skincare.payments.refunds.models import RefundRequest, RefundRow
 from skincare.payments.repository import lock_order
 
 
-def request_refund(request: RefundRequest, *, database: Database) -> RefundRow:
+def request_refund(conn: Connection, request: RefundRequest) -> RefundRow:
     """Write a refund down with its job, and return it; the same request again returns the same refund.
 
-    The relay sends it within two minutes. What is given back and what is on its way is never more than what
-    came: the order is locked meanwhile. Raises `OrderUnknown` and `RefundNotPossible`.
+    Call it in a transaction. The relay sends the refund within two minutes. What is given back and what is on its way
+    is never more than what came: the order is locked meanwhile. Raises `OrderUnknown` and `RefundNotPossible`.
     """
-    with database.connection() as conn, conn.transaction():
-        order = lock_order(conn, request.order_number)
-        if order is None:
-            raise OrderUnknown
-        known = repository.find(conn, request.key)
-        if known is not None:
-            return _same(known, request)
-        found = repository.refundable(
-            conn, order.id, transaction_id=request.transaction_id, anomaly_id=request.anomaly_id
-        )
-        if len(found) != 1:
-            raise RefundNotPossible("no payment of the order is meant by it" if not found else "it means two payments")
-        [payment] = found
-        amount = payment.left_rupiah if request.amount_rupiah is None else request.amount_rupiah
-        if not 0 < amount <= payment.left_rupiah:
-            raise RefundNotPossible(f"{payment.left_rupiah} rupiah are left of the payment")
-        refund = RefundRow(
-            key=request.key,
-            order_number=request.order_number,
-            gateway=payment.gateway,
-            transaction_id=payment.transaction_id,
-            amount_rupiah=amount,
-            reason=request.reason,
-            requested_by=request.requested_by,
-        )
-        if not repository.insert(conn, order.id, refund):
-            raise RefundNotPossible("its key was used for another order just now")
-        job = SendRefund(refund_key=refund.key)
-        timers.insert(conn, new_job_id(), job, unique_key=job.unique_key, order_number=refund.order_number)
+    order = lock_order(conn, request.order_number)
+    if order is None:
+        raise OrderUnknown
+    known = repository.find(conn, request.key)
+    if known is not None:
+        return _same(known, request)
+    found = repository.refundable(conn, order.id, transaction_id=request.transaction_id, anomaly_id=request.anomaly_id)
+    if len(found) != 1:
+        raise RefundNotPossible("no payment of the order is meant by it" if not found else "it means two payments")
+    [payment] = found
+    amount = payment.left_rupiah if request.amount_rupiah is None else request.amount_rupiah
+    if not 0 < amount <= payment.left_rupiah:
+        raise RefundNotPossible(f"{payment.left_rupiah} rupiah are left of the payment")
+    refund = RefundRow(
+        key=request.key,
+        order_number=request.order_number,
+        gateway=payment.gateway,
+        transaction_id=payment.transaction_id,
+        amount_rupiah=amount,
+        reason=request.reason,
+        requested_by=request.requested_by,
+    )
+    if not repository.insert(conn, order.id, refund):
+        raise RefundNotPossible("its key was used for another order just now")
+    job = SendRefund(refund_key=refund.key)
+    timers.insert(conn, new_job_id(), job, unique_key=job.unique_key, order_number=refund.order_number)
     logger.info("refund.requested", refund_key=refund.key, order_number=refund.order_number, amount_rupiah=amount)
     return refund
 
