@@ -2,22 +2,19 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
 
 from local.function import FunctionDefinition
 from local.queues import queue_urls
 from local.settings import ROOT, aws_credentials, inherited_environment
 from local.webhook_secrets import secret_ids
+from skincare import function_limits
+from skincare.function_limits import FunctionLimits
 from skincare.jobs.queues import QueueName
 
 MAIL_FROM = "shop@example.com"
 
 _CODE = ROOT / "functions"
 _LAYER = ROOT / "layers" / "shared" / "python"
-
-_API_TIMEOUT = timedelta(seconds=20)
-_RELAY_TIMEOUT = timedelta(seconds=50)
-_MIGRATOR_TIMEOUT = timedelta(minutes=5)
 
 
 @dataclass(frozen=True)
@@ -29,14 +26,14 @@ class Surroundings:
 
     def api(self) -> FunctionDefinition:
         environment = {**self._environment(), **secret_ids(), "SERVES_CUSTOMERS": "true"}
-        return _function("api", "api", _API_TIMEOUT, environment)
+        return _function("api", "api", function_limits.API, environment)
 
     def worker(self, queue: QueueName) -> FunctionDefinition:
         environment = {**self._environment(), "WORKER_QUEUE": queue.value}
-        return _function(f"worker-{queue}", "worker", queue.limits.function_timeout, environment)
+        return _function(f"worker-{queue}", "worker", function_limits.worker(queue), environment)
 
     def relay(self) -> FunctionDefinition:
-        return _function("outbox-relay", "outbox_relay", _RELAY_TIMEOUT, self._environment())
+        return _function("outbox-relay", "outbox_relay", function_limits.OUTBOX_RELAY, self._environment())
 
     def _environment(self) -> dict[str, str]:
         return {
@@ -50,17 +47,15 @@ class Surroundings:
 
 def migrator(owner_url: str) -> FunctionDefinition:
     """Return the function that brings the schema up to date before the others are let in."""
-    return _function("migrator", "migrator", _MIGRATOR_TIMEOUT, {"DATABASE_URL": owner_url})
+    return _function("migrator", "migrator", function_limits.MIGRATOR, {"DATABASE_URL": owner_url})
 
 
-def _function(
-    name: str, package: str, timeout: timedelta, environment: Mapping[str, str], *, memory_mb: int = 512
-) -> FunctionDefinition:
+def _function(name: str, package: str, limits: FunctionLimits, environment: Mapping[str, str]) -> FunctionDefinition:
     return FunctionDefinition(
         name=name,
         handler=f"{package}.lambda_function.lambda_handler",
-        timeout=timeout,
-        memory_mb=memory_mb,
+        timeout=limits.timeout,
+        memory_mb=limits.memory_mb,
         code=_CODE,
         environment={
             **inherited_environment(),

@@ -1,0 +1,53 @@
+"""Sending mail: the domain that SES verifies, and where it tells of bounces and complaints."""
+
+import aws_cdk as cdk
+from aws_cdk import aws_ses as ses
+from aws_cdk import aws_sns as sns
+from constructs import Construct
+
+from infra.stage import Stage
+
+
+class Mail(Construct):
+    """An identity with DKIM, and a configuration set that sends over TLS and reports to a topic."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, stage: Stage, events: sns.ITopic) -> None:
+        super().__init__(scope, construct_id)
+        self.configuration_set = ses.ConfigurationSet(
+            self,
+            "ConfigurationSet",
+            configuration_set_name=f"skincare-{stage.name}",
+            tls_policy=ses.ConfigurationSetTlsPolicy.REQUIRE,
+            reputation_metrics=True,
+            suppression_reasons=ses.SuppressionReasons.BOUNCES_AND_COMPLAINTS,
+        )
+        self.configuration_set.add_event_destination(
+            "Failures",
+            destination=ses.EventDestination.sns_topic(events),
+            events=[
+                ses.EmailSendingEvent.BOUNCE,
+                ses.EmailSendingEvent.COMPLAINT,
+                ses.EmailSendingEvent.REJECT,
+            ],
+        )
+        self.identity = ses.EmailIdentity(
+            self,
+            "Identity",
+            identity=ses.Identity.domain(stage.mail_domain),
+            configuration_set=self.configuration_set,
+        )
+        for number, record in enumerate(self.identity.dkim_records, start=1):
+            cdk.CfnOutput(self, f"DkimRecord{number}", value=f"{record.name} CNAME {record.value}")
+
+    @property
+    def arns(self) -> list[str]:
+        """The resources that a function needs to send."""
+        stack = cdk.Stack.of(self)
+        return [
+            self.identity.email_identity_arn,
+            stack.format_arn(
+                service="ses",
+                resource="configuration-set",
+                resource_name=self.configuration_set.configuration_set_name,
+            ),
+        ]

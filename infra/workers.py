@@ -1,0 +1,126 @@
+"""The Workers stack: everything that works behind the API. It deploys without the API."""
+
+import aws_cdk as cdk
+from constructs import Construct
+
+from infra.alarm import Alarms
+from infra.build import Build
+from infra.data import DataStack
+from infra.function_alarms import add_function_alarms
+from infra.layer import SharedLayer
+from infra.oncall import Oncall
+from infra.outbox_relay import OutboxRelay
+from infra.stage import Stage
+from infra.worker import Worker
+from infra.workers_alarms import add_job_alarms, add_payment_alarms
+from skincare.jobs.queues import QueueName
+
+
+class WorkersStack(cdk.Stack):
+    """A worker per queue, the outbox relay, and the function of on-call."""
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, stage: Stage, build: Build, data: DataStack
+    ) -> None:
+        super().__init__(
+            scope,
+            construct_id,
+            description=f"Skincare {stage.name}: workers, outbox relay, on-call",
+            termination_protection=stage.keep_data,
+        )
+        self.add_stack_dependency(data)
+        self._stage, self._build, self._data = stage, build, data
+        self._layer = SharedLayer(self, "Layer", build=build)
+        self.workers = {queue: self._worker(queue) for queue in QueueName}
+        self._grant_what_one_queue_needs()
+        self.relay = self._relay()
+        self.oncall = self._oncall()
+
+        alarms = Alarms(self, "Alarms", stage=stage, topic=data.topics.alarms)
+        for queue, worker in self.workers.items():
+            hurts = f"Jobs of the queue {queue} wait and are tried again."
+            add_function_alarms(alarms, worker.run, short=f"worker-{queue}", hurts=hurts)
+        hurts = "Jobs that were not published at once, and retries that SQS lost, do not run."
+        add_function_alarms(alarms, self.relay.run, short="outbox-relay", hurts=hurts)
+        add_job_alarms(alarms, stage=stage, relay_failures=self.relay.failures)
+        add_payment_alarms(alarms, stage=stage)
+        cdk.CfnOutput(self, "OncallFunction", value=self.oncall.run.name)
+
+    def _worker(self, queue: QueueName) -> Worker:
+        data = self._data
+        pair = data.queues[queue]
+        extra = data.secrets.environment if queue is QueueName.PAYMENTS else {}
+        worker = Worker(
+            self,
+            f"{queue.value.capitalize()}Worker",
+            stage=self._stage,
+            build=self._build,
+            layer=self._layer,
+            network=data.network,
+            queue=pair,
+            environment={**data.function_environment, **extra},
+        )
+        data.database.grant_connect(worker.run.function)
+        worker.run.allow(
+            "sqs:ReceiveMessage",
+            "sqs:DeleteMessage",
+            "sqs:ChangeMessageVisibility",
+            "sqs:GetQueueAttributes",
+            on=[pair.source.queue_arn],
+        )
+        worker.run.allow("sqs:SendMessage", on=[*data.source_arns, pair.dead_letters.queue_arn])
+        return worker
+
+    def _grant_what_one_queue_needs(self) -> None:
+        data = self._data
+        mail = self.workers[QueueName.NOTIFICATIONS].run
+        mail.allow(
+            "ses:SendEmail", "ses:SendRawEmail", "ses:GetEmailIdentity", "ses:GetConfigurationSet", on=data.mail.arns
+        )
+        # After a refusal the worker asks whether the account is in the sandbox; the action takes no resource.
+        mail.allow("ses:GetAccount", on=["*"])
+        self.workers[QueueName.PAYMENTS].run.allow("secretsmanager:GetSecretValue", on=data.secrets.arns)
+        self.workers[QueueName.DOCUMENTS].run.allow(
+            "s3:GetObject", "s3:PutObject", on=[data.invoices.bucket.arn_for_objects("invoices/*")]
+        )
+
+    def _relay(self) -> OutboxRelay:
+        data = self._data
+        relay = OutboxRelay(
+            self,
+            "OutboxRelay",
+            stage=self._stage,
+            build=self._build,
+            layer=self._layer,
+            network=data.network,
+            environment=data.function_environment,
+        )
+        data.database.grant_connect(relay.run.function)
+        relay.run.allow("sqs:SendMessage", on=[*data.source_arns, *data.dead_letter_arns])
+        relay.run.allow(
+            "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", on=data.dead_letter_arns
+        )
+        relay.run.function.grant_invoke(relay.schedule_role)
+        return relay
+
+    def _oncall(self) -> Oncall:
+        data = self._data
+        oncall = Oncall(
+            self,
+            "Oncall",
+            stage=self._stage,
+            build=self._build,
+            layer=self._layer,
+            network=data.network,
+            environment=data.function_environment,
+        )
+        data.database.grant_connect(oncall.run.function)
+        oncall.run.allow(
+            "sqs:SendMessage",
+            "sqs:ReceiveMessage",
+            "sqs:DeleteMessage",
+            "sqs:ChangeMessageVisibility",
+            "sqs:GetQueueAttributes",
+            on=[*data.source_arns, *data.dead_letter_arns],
+        )
+        return oncall
