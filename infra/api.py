@@ -11,13 +11,15 @@ from infra.api_alarms import add_api_alarms
 from infra.build import Build
 from infra.customers import UserPool
 from infra.dashboard import Dashboard
-from infra.data import DataStack
+from infra.data import DataStack, acknowledge_invoice_objects
 from infra.function import ShopFunction
 from infra.function_alarms import add_function_alarms
 from infra.http_api import HttpApi
 from infra.layer import SharedLayer
 from infra.stage import Stage
 from skincare import function_limits
+
+_CODEDEPLOY_POLICY = "arn:<AWS::Partition>:iam::aws:policy/service-role/AWSCodeDeployRoleForLambdaLimited"
 
 
 class ApiStack(cdk.Stack):
@@ -53,7 +55,8 @@ class ApiStack(cdk.Stack):
         data.database.grant_connect(self.function.function)
         self.function.allow("sqs:SendMessage", on=data.source_arns)
         self.function.allow("secretsmanager:GetSecretValue", on=data.secrets.arns)
-        self.function.allow("s3:GetObject", on=[data.invoices.bucket.arn_for_objects("invoices/*")])
+        self.function.allow("s3:GetObject", on=[data.invoice_objects])
+        acknowledge_invoice_objects(self.function, data)
 
         alias = lambda_.Alias(self, "Live", alias_name="live", version=self.function.function.current_version)
         issuer = stage.token_issuer or UserPool(self, "Customers", stage=stage).issuer
@@ -64,7 +67,7 @@ class ApiStack(cdk.Stack):
         crashes = add_function_alarms(alarms, self.function, short="api", hurts=hurts)
         errors = add_api_alarms(alarms, self.http.api)
         if stage.canary:
-            codedeploy.LambdaDeploymentGroup(
+            group = codedeploy.LambdaDeploymentGroup(
                 self,
                 "Canary",
                 alias=alias,
@@ -72,6 +75,7 @@ class ApiStack(cdk.Stack):
                 alarms=[crashes, errors],
                 auto_rollback=codedeploy.AutoRollbackConfig(failed_deployment=True, deployment_in_alarm=True),
             )
+            acknowledge(group, f"AwsSolutions-IAM4[Policy::{_CODEDEPLOY_POLICY}]", "AWS keeps it to what CodeDeploy does.")
         dashboard = Dashboard(self, "Dashboard", stage=stage, data=data, http=self.http.api)
         cdk.CfnOutput(self, "ApiUrl", value=self.http.api.api_endpoint)
         cdk.CfnOutput(self, "DashboardUrl", value=dashboard.url)

@@ -31,19 +31,19 @@ def make_app(
     *,
     outdir: Path | None = None,
     architecture: Architecture = "arm64",
-    bundle: bool = True,
+    code: bool = True,
     rules: bool = True,
     release: str | None = None,
 ) -> Deployment:
     """Make one stage's stacks; nothing is asked of AWS, and nothing but `outdir` (cdk.out) is written.
 
-    Without `bundle` the layer is a stub: enough to read templates, and seconds faster. `rules` are those of
-    cdk-nag, which `app.synth()` then checks.
+    Without `code` the assets have neither packages nor bytecode: enough for templates, and seconds faster.
+    `rules` are those of cdk-nag, which `app.synth()` then checks.
     """
     app = cdk.App(
         outdir=None if outdir is None else str(outdir), context=dict(_context()), analytics_reporting=False
     )
-    return _stacks(app, stage, Build(architecture, layer=bundle, release=release), rules=rules)
+    return _stacks(app, stage, Build(architecture, code=code, release=release), rules=rules)
 
 
 def synthesize() -> None:
@@ -62,8 +62,9 @@ def _stacks(app: cdk.App, stage: Stage, build: Build, *, rules: bool) -> Deploym
     data = DataStack(app, f"Skincare-{stage.name}-Data", stage=stage, build=build)
     api = ApiStack(app, f"Skincare-{stage.name}-Api", stage=stage, build=build, data=data)
     workers = WorkersStack(app, f"Skincare-{stage.name}-Workers", stage=stage, build=build, data=data)
-    cdk.Tags.of(app).add("Project", "skincare")
-    cdk.Tags.of(app).add("Stage", stage.name)
+    for key, value in {"Project": "skincare", "Stage": stage.name}.items():
+        # CloudFormation knows no tags of a target group, though the CDK would write them.
+        cdk.Tags.of(app).add(key, value, exclude_resource_types=["AWS::RDS::DBProxyTargetGroup"])
     return Deployment(app, data, api, workers)
 
 

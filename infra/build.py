@@ -3,12 +3,13 @@
 import shutil
 import subprocess
 import sys
+import tempfile
+import weakref
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-import aws_cdk as cdk
-import jsii
 import uv
 from aws_cdk import aws_lambda as lambda_
 
@@ -23,14 +24,15 @@ _PLATFORMS: dict[Architecture, str] = {"arm64": "aarch64-manylinux_2_34", "x86_6
 _FUNCTIONS = ROOT / "functions"
 _SHARED = ROOT / "layers" / "shared"
 _UNWANTED = ["**/__pycache__", "**/*.pyc"]
+_LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc")
 
 
 @dataclass(frozen=True)
 class Build:
-    """What is built, and for what. `layer=False` makes a stub of the layer, for templates alone."""
+    """What is built, and for what. `code=False` leaves out packages and bytecode: enough for templates."""
 
     architecture: Architecture
-    layer: bool = True
+    code: bool = True
     release: str | None = None
 
     @property
@@ -39,56 +41,49 @@ class Build:
 
     def function_code(self, package: str) -> lambda_.Code:
         """Return a function's folder as it lies below `functions/`, so that imports are the same everywhere."""
-        siblings = sorted(entry.name for entry in _FUNCTIONS.iterdir() if entry.name != package)
-        return lambda_.Code.from_asset(str(_FUNCTIONS), exclude=[*siblings, *_UNWANTED])
+        if not self.code:
+            siblings = sorted(entry.name for entry in _FUNCTIONS.iterdir() if entry.name != package)
+            return lambda_.Code.from_asset(str(_FUNCTIONS), exclude=[*siblings, *_UNWANTED])
+        folder = self._scratch / package
+        if not folder.exists():
+            folder.mkdir()
+            build_function(folder, package)
+        return lambda_.Code.from_asset(str(folder))
 
     def layer_code(self) -> lambda_.Code:
         """Return the layer: the locked packages and the shared one, with bytecode."""
-        if not self.layer:
-            return lambda_.Code.from_asset(
-                str(_SHARED), exclude=["python", *_UNWANTED], asset_hash_type=cdk.AssetHashType.SOURCE
-            )
-        return lambda_.Code.from_asset(
-            str(_SHARED),
-            exclude=_UNWANTED,
-            asset_hash_type=cdk.AssetHashType.OUTPUT,
-            bundling=cdk.BundlingOptions(
-                image=cdk.DockerImage.from_registry("none"), local=_LayerBundling(self.architecture)
-            ),
-        )
+        if not self.code:
+            return lambda_.Code.from_asset(str(_SHARED), exclude=_UNWANTED)
+        folder = self._scratch / "layer"
+        if not folder.exists():
+            folder.mkdir()
+            build_layer(folder, self.architecture)
+        return lambda_.Code.from_asset(str(folder))
+
+    @cached_property
+    def _scratch(self) -> Path:
+        """A folder that goes with this process; the CDK copies what is built there."""
+        folder = tempfile.TemporaryDirectory(prefix="skincare-build-")
+        weakref.finalize(self, folder.cleanup)
+        return Path(folder.name)
 
 
-@jsii.implements(cdk.ILocalBundling)
-class _LayerBundling:
-    """Builds on this machine; the image of the options above is never asked for."""
-
-    def __init__(self, architecture: Architecture) -> None:
-        self._architecture: Architecture = architecture
-
-    def try_bundle(self, output_dir: str, options: Any, **_: Any) -> bool:  # noqa: ARG002  the CDK's signature
-        build_layer(Path(output_dir), self._architecture)
-        return True
+def build_function(folder: Path, package: str) -> None:
+    """Fill a folder with one function's package and its bytecode."""
+    source = _FUNCTIONS / package
+    if source.is_dir():
+        shutil.copytree(source, folder / package, ignore=_LEFT_OUT)
+    _compile(folder, folder, at="/var/task")
 
 
 def build_layer(folder: Path, architecture: Architecture) -> None:
-    """Fill a folder with what Lambda unpacks at /opt; the same bytes wherever and whenever it is built.
-
-    Bytecode is of the kind that is never compared with its source: a zip file's times and the paths on
-    this machine would make every other kind useless or different each time.
-    """
+    """Fill a folder with what Lambda unpacks at /opt; the same bytes wherever and whenever it is built."""
     target = folder / "python"
     _run(
         [
             uv.find_uv_bin(),
-            "pip",
-            "install",
-            "--quiet",
-            "--no-config",
-            "--require-hashes",
-            "--no-deps",
-            "--only-binary=:all:",
-            "--python-version=3.13",
-            f"--python-platform={_PLATFORMS[architecture]}",
+            *("pip", "install", "--quiet", "--no-config", "--require-hashes", "--no-deps", "--only-binary=:all:"),
+            *("--python-version=3.13", f"--python-platform={_PLATFORMS[architecture]}"),
             # A hard link would share its bytes with uv's cache.
             "--link-mode=copy",
             f"--target={target}",
@@ -97,23 +92,18 @@ def build_layer(folder: Path, architecture: Architecture) -> None:
     )
     (target / ".lock").unlink(missing_ok=True)
     shutil.rmtree(target / "bin", ignore_errors=True)
-    shutil.copytree(
-        _SHARED / "python" / "skincare", target / "skincare", ignore=shutil.ignore_patterns("__pycache__", "*.pyc")
-    )
-    # A process of its own: in this one its workers would begin the app again.
-    _run(
-        [
-            sys.executable,
-            "-m",
-            "compileall",
-            "-q",
-            "-j2",
-            "--invalidation-mode=unchecked-hash",
-            f"-s{folder}",
-            "-p/opt",
-            str(target),
-        ]
-    )
+    shutil.copytree(_SHARED / "python" / "skincare", target / "skincare", ignore=_LEFT_OUT)
+    _compile(target, folder, at="/opt")
+
+
+def _compile(folder: Path, root: Path, *, at: str) -> None:
+    """Add bytecode that is never compared with its source.
+
+    The times in a zip file and the paths on this machine would make every other kind useless or different each time.
+    In a process of its own, for in this one the workers of compileall would begin the app again.
+    """
+    options = ("-q", "-j2", "--invalidation-mode=unchecked-hash", f"-s{root}", f"-p{at}")
+    _run([sys.executable, "-m", "compileall", *options, str(folder)])
 
 
 def _run(command: list[str]) -> None:

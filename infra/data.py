@@ -5,10 +5,12 @@ from collections.abc import Mapping
 import aws_cdk as cdk
 from constructs import Construct
 
+from infra.acknowledgements import acknowledge
 from infra.alarm import Alarms
 from infra.build import Build
 from infra.data_alarms import add_database_alarms, add_queue_alarms
 from infra.database import Database
+from infra.function import ShopFunction
 from infra.gateway_secrets import GatewaySecrets
 from infra.invoice_bucket import InvoiceBucket
 from infra.job_queue import JobQueue
@@ -16,7 +18,6 @@ from infra.layer import SharedLayer
 from infra.mail import Mail
 from infra.migrator import Migrator
 from infra.network import Network
-from infra.provider_findings import acknowledge_provider_findings
 from infra.stage import Stage
 from infra.topics import Topics
 from skincare.jobs.queues import QueueName
@@ -39,6 +40,9 @@ class DataStack(cdk.Stack):
             queue: JobQueue(self, queue.value.capitalize(), stage=stage, queue=queue) for queue in QueueName
         }
         self.invoices = InvoiceBucket(self, "Invoices", stage=stage)
+        self._exported_bucket = self.export_value(
+            self.invoices.bucket.bucket_arn, name=f"{self.stack_name}-InvoiceBucketArn"
+        )
         self.secrets = GatewaySecrets(self, "GatewaySecrets", stage=stage)
         self.mail = Mail(self, "Mail", stage=stage, events=self.topics.mail_events)
         layer = SharedLayer(self, "Layer", build=build)
@@ -56,7 +60,6 @@ class DataStack(cdk.Stack):
         for queue in self.queues.values():
             add_queue_alarms(alarms, queue)
         add_database_alarms(alarms, self.database, stage=stage)
-        acknowledge_provider_findings(self)
         self._stage = stage
         for queue in self.queues.values():
             cdk.CfnOutput(self, f"{queue.name.capitalize()}QueueUrl", value=queue.source.queue_url)
@@ -86,9 +89,23 @@ class DataStack(cdk.Stack):
         return variables
 
     @property
+    def invoice_objects(self) -> str:
+        """The ARN of all invoices in the bucket, for the other stacks."""
+        return f"{self._exported_bucket}/*"
+
+    @property
     def source_arns(self) -> list[str]:
         return [queue.source.queue_arn for queue in self.queues.values()]
 
     @property
     def dead_letter_arns(self) -> list[str]:
         return [queue.dead_letters.queue_arn for queue in self.queues.values()]
+
+
+def acknowledge_invoice_objects(function: ShopFunction, data: DataStack) -> None:
+    """Acknowledge the wildcard at the end of `invoice_objects`."""
+    acknowledge(
+        function,
+        f"AwsSolutions-IAM5[Resource::{data.stack_name}-InvoiceBucketArn/*]",
+        "Every invoice is an object of its own, and the bucket holds nothing else.",
+    )

@@ -59,6 +59,7 @@ class ShopFunction(Construct):
             inline_policies={"Runtime": _runtime_policy(log)},
         )
         acknowledge(role, "AwsSolutions-IAM5[Resource::*]", _RESOURCE_UNKNOWN)
+        acknowledge(role, "Serverless-LambdaStarPermissions", _RESOURCE_UNKNOWN)
         self.function = lambda_.Function(
             self,
             "Function",

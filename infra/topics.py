@@ -7,6 +7,7 @@ from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
+from infra.acknowledgements import acknowledge
 from infra.stage import Stage
 
 
@@ -34,7 +35,8 @@ class Topics(Construct):
             )
         self.alarms = self._topic("Alarms", stage, "alarms", key)
         if stage.alarm_mail is not None:
-            self.alarms.add_subscription(subscriptions.EmailSubscription(stage.alarm_mail))
+            subscription = self.alarms.add_subscription(subscriptions.EmailSubscription(stage.alarm_mail))
+            acknowledge(subscription, "Serverless-SNSRedrivePolicy", "A mail that bounced can be put on no queue.")
         self.mail_events = self._topic("MailEvents", stage, "mail-events", key)
 
     def _topic(self, construct_id: str, stage: Stage, name: str, key: kms.IKey) -> sns.Topic:

@@ -1,11 +1,12 @@
 """The Workers stack: everything that works behind the API. It deploys without the API."""
 
 import aws_cdk as cdk
+from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from infra.alarm import Alarms
 from infra.build import Build
-from infra.data import DataStack
+from infra.data import DataStack, acknowledge_invoice_objects
 from infra.function_alarms import add_function_alarms
 from infra.layer import SharedLayer
 from infra.oncall import Oncall
@@ -80,9 +81,9 @@ class WorkersStack(cdk.Stack):
         # After a refusal the worker asks whether the account is in the sandbox; the action takes no resource.
         mail.allow("ses:GetAccount", on=["*"])
         self.workers[QueueName.PAYMENTS].run.allow("secretsmanager:GetSecretValue", on=data.secrets.arns)
-        self.workers[QueueName.DOCUMENTS].run.allow(
-            "s3:GetObject", "s3:PutObject", on=[data.invoices.bucket.arn_for_objects("invoices/*")]
-        )
+        documents = self.workers[QueueName.DOCUMENTS].run
+        documents.allow("s3:GetObject", "s3:PutObject", on=[data.invoice_objects])
+        acknowledge_invoice_objects(documents, data)
 
     def _relay(self) -> OutboxRelay:
         data = self._data
@@ -100,7 +101,9 @@ class WorkersStack(cdk.Stack):
         relay.run.allow(
             "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", on=data.dead_letter_arns
         )
-        relay.run.function.grant_invoke(relay.schedule_role)
+        relay.schedule_role.add_to_policy(
+            iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[relay.run.function.function_arn])
+        )
         return relay
 
     def _oncall(self) -> Oncall:
