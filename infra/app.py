@@ -12,7 +12,7 @@ from cdk_nag import AwsSolutionsChecks, ServerlessChecks
 from infra.api import ApiStack
 from infra.build import ROOT, Architecture, Build
 from infra.data import DataStack
-from infra.stage import Stage, stage_named
+from infra.stage import Stage
 from infra.workers import WorkersStack
 
 
@@ -33,24 +33,27 @@ def make_app(
     architecture: Architecture = "arm64",
     code: bool = True,
     rules: bool = True,
+    validation: bool = True,
     release: str | None = None,
 ) -> Deployment:
     """Make one stage's stacks; nothing is asked of AWS, and nothing but `outdir` (cdk.out) is written.
 
     Without `code` the assets have neither packages nor bytecode: enough for templates, and seconds faster.
-    `rules` are those of cdk-nag, which `app.synth()` then checks.
+    `app.synth()` checks the `rules` of cdk-nag, and by `validation` the CDK's own about templates, which take seconds.
     """
     app = cdk.App(
-        outdir=None if outdir is None else str(outdir), context=dict(_context()), analytics_reporting=False
+        outdir=None if outdir is None else str(outdir),
+        context=dict(_context()),
+        analytics_reporting=False,
+        builtin_cloud_formation_validation=validation,
     )
     return _stacks(app, stage, Build(architecture, code=code, release=release), rules=rules)
 
 
-def synthesize() -> None:
-    """Do what the CDK command line asks: the stage of `-c stage=…`. Raises `StageUnknown`."""
+def synthesize(stage: Stage) -> None:
+    """Do what the CDK command line asks, which also says where to write."""
     app = cdk.App(analytics_reporting=False)
     ask = app.node.try_get_context
-    stage = stage_named(ask("stage"))
     architecture: Architecture = "x86_64" if ask("architecture") == "x86_64" else "arm64"
     _stacks(app, stage, Build(architecture, release=ask("release")), rules=True)
     app.synth()

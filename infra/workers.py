@@ -75,10 +75,10 @@ class WorkersStack(cdk.Stack):
     def _grant_what_one_queue_needs(self) -> None:
         data = self._data
         mail = self.workers[QueueName.NOTIFICATIONS].run
-        mail.allow(
-            "ses:SendEmail", "ses:SendRawEmail", "ses:GetEmailIdentity", "ses:GetConfigurationSet", on=data.mail.arns
-        )
-        # After a refusal the worker asks whether the account is in the sandbox; the action takes no resource.
+        mail.allow("ses:SendEmail", "ses:SendRawEmail", on=data.mail.arns)
+        # After a refusal the worker asks SES whether our own set-up is why. GetAccount takes no resource.
+        mail.allow("ses:GetEmailIdentity", on=data.mail.lookup_arns)
+        mail.allow("ses:GetConfigurationSet", on=data.mail.arns[1:])
         mail.allow("ses:GetAccount", on=["*"])
         self.workers[QueueName.PAYMENTS].run.allow("secretsmanager:GetSecretValue", on=data.secrets.arns)
         documents = self.workers[QueueName.DOCUMENTS].run

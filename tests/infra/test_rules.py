@@ -1,0 +1,83 @@
+"""The rules of cdk-nag and of the CDK find nothing, and nothing is acknowledged in vain."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from constructs import IConstruct
+
+from infra.node import use_our_node
+from infra.stage import STAGES
+
+type Findings = list[tuple[str, str]]
+
+
+@pytest.fixture(scope="module")
+def judge(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, bool], Findings]:
+    """Return what gives the findings about a stage: the rule and the path of the construct."""
+    use_our_node()
+    from infra.app import make_app
+
+    def findings(stage: str, validation: bool) -> Findings:
+        folder = tmp_path_factory.mktemp("judged-")
+        deployment = make_app(STAGES[stage], outdir=folder, code=False, validation=validation)
+        try:
+            deployment.app.synth()
+        except RuntimeError as error:
+            assert "ValidationFailed" in str(error)
+        return list(_findings(folder))
+
+    return findings
+
+
+def _findings(folder: Path) -> Findings:
+    report = json.loads((folder / "validation-report.json").read_text())
+    names = {plugin.get("pluginName") or plugin["summary"]["pluginName"] for plugin in report["pluginReports"]}
+    assert {"AwsSolutions", "Serverless"} <= names
+    return [
+        (violation["ruleName"], construct["constructPath"])
+        for plugin in report["pluginReports"]
+        for violation in plugin["violations"]
+        for construct in violation["violatingConstructs"]
+    ]
+
+
+class TestTheRules:
+    def test_of_cdk_nag_and_the_cdk_find_nothing_about_production(
+        self, judge: Callable[[str, bool], Findings]
+    ) -> None:
+        assert judge("prod", True) == []
+
+    @pytest.mark.parametrize("stage", ["dev", "staging"])
+    def test_of_cdk_nag_find_nothing_about_the_other_stages(
+        self, judge: Callable[[str, bool], Findings], stage: str
+    ) -> None:
+        assert judge(stage, False) == []
+
+    @pytest.mark.parametrize("stage", ["dev", "prod"])
+    def test_find_everything_that_is_acknowledged(
+        self, judge: Callable[[str, bool], Findings], stage: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        given: list[tuple[str, str, str]] = []
+
+        class Recorded:
+            """Stands in the CDK's place: writes down what is acknowledged and acknowledges nothing."""
+
+            def __init__(self, scope: IConstruct) -> None:
+                self._path = scope.node.path
+
+            def acknowledge(self, acknowledgment: Any) -> None:
+                given.append((self._path, acknowledgment.id, acknowledgment.reason))
+
+        monkeypatch.setattr("infra.acknowledgements.cdk.Validations.of", Recorded)
+        found = judge(stage, False)
+        assert len(given) > 20
+        assert all(len(reason) > 20 for _, _, reason in given)
+        needless = [
+            (path, rule)
+            for path, rule, _ in given
+            if not any(rule == name and (place + "/").startswith(path + "/") for name, place in found)
+        ]
+        assert needless == []
