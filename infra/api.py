@@ -25,9 +25,7 @@ _CODEDEPLOY_POLICY = "arn:<AWS::Partition>:iam::aws:policy/service-role/AWSCodeD
 class ApiStack(cdk.Stack):
     """The API function behind an alias, the HTTP API in front of it, and the dashboard."""
 
-    def __init__(
-        self, scope: Construct, construct_id: str, *, stage: Stage, build: Build, data: DataStack
-    ) -> None:
+    def __init__(self, scope: Construct, construct_id: str, *, stage: Stage, build: Build, data: DataStack) -> None:
         super().__init__(
             scope,
             construct_id,
@@ -75,7 +73,9 @@ class ApiStack(cdk.Stack):
                 alarms=[crashes, errors],
                 auto_rollback=codedeploy.AutoRollbackConfig(failed_deployment=True, deployment_in_alarm=True),
             )
-            acknowledge(group, f"AwsSolutions-IAM4[Policy::{_CODEDEPLOY_POLICY}]", "AWS keeps it to what CodeDeploy does.")
+            acknowledge(
+                group, f"AwsSolutions-IAM4[Policy::{_CODEDEPLOY_POLICY}]", "AWS keeps it to what CodeDeploy does."
+            )
         dashboard = Dashboard(self, "Dashboard", stage=stage, data=data, http=self.http.api)
         cdk.CfnOutput(self, "ApiUrl", value=self.http.api.api_endpoint)
         cdk.CfnOutput(self, "DashboardUrl", value=dashboard.url)

@@ -33,7 +33,6 @@ class UserPool(Construct):
             removal_policy=cdk.RemovalPolicy.RETAIN if stage.keep_data else cdk.RemovalPolicy.DESTROY,
         )
         acknowledge(pool, "AwsSolutions-COG2", "A second factor keeps customers from ordering; staff is not in here.")
-        acknowledge(pool, "AwsSolutions-COG3", "Threat protection costs per customer: for a stage that wants it.")
         acknowledge(pool, "AwsSolutions-COG8", "The tier that has it is paid per customer: for a stage that wants it.")
         client = pool.add_client(
             "FrontEnd",

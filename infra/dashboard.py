@@ -44,9 +44,7 @@ def _graph(title: str, *metrics: cw.IMetric, width: int = 8) -> cw.GraphWidget:
 def _customers(http: apigw.HttpApi) -> list[cw.GraphWidget]:
     return [
         _graph("Requests", http.metric_count(label="requests")),
-        _graph(
-            "Refused and failed", http.metric_client_error(label="4xx"), http.metric_server_error(label="5xx")
-        ),
+        _graph("Refused and failed", http.metric_client_error(label="4xx"), http.metric_server_error(label="5xx")),
         _graph(
             "Latency, ms",
             http.metric_latency(statistic="p50", label="p50"),
@@ -64,7 +62,9 @@ def _jobs(stage: Stage) -> list[cw.GraphWidget]:
             by_dimension(stage, ShopMetric.JOBS_DEAD, "JobType", statistic="Sum"),
             width=6,
         ),
-        _graph("From due to done, s", by_dimension(stage, ShopMetric.QUEUE_DELAY_S, "JobType", statistic="p99"), width=6),
+        _graph(
+            "From due to done, s", by_dimension(stage, ShopMetric.QUEUE_DELAY_S, "JobType", statistic="p99"), width=6
+        ),
         _graph(
             "Outbox lateness, s; dead jobs",
             shop_metric(stage, ShopMetric.OUTBOX_LATENESS_S, statistic="Maximum", label="lateness"),
@@ -93,9 +93,7 @@ def _queues(data: DataStack) -> list[cw.GraphWidget]:
     queues = data.queues.values()
     return [
         _graph("Waiting", *(q.source.metric_approximate_number_of_messages_visible(label=q.name) for q in queues)),
-        _graph(
-            "Oldest message, s", *(q.source.metric_approximate_age_of_oldest_message(label=q.name) for q in queues)
-        ),
+        _graph("Oldest message, s", *(q.source.metric_approximate_age_of_oldest_message(label=q.name) for q in queues)),
         _graph(
             "Dead letters",
             *(

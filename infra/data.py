@@ -36,9 +36,7 @@ class DataStack(cdk.Stack):
         self.topics = Topics(self, "Topics", stage=stage)
         self.network = Network(self, "Network", stage=stage)
         self.database = Database(self, "Database", stage=stage, network=self.network)
-        self.queues = {
-            queue: JobQueue(self, queue.value.capitalize(), stage=stage, queue=queue) for queue in QueueName
-        }
+        self.queues = {queue: JobQueue(self, queue.value.capitalize(), stage=stage, queue=queue) for queue in QueueName}
         self.invoices = InvoiceBucket(self, "Invoices", stage=stage)
         self._exported_bucket = self.export_value(
             self.invoices.bucket.bucket_arn, name=f"{self.stack_name}-InvoiceBucketArn"

@@ -1,6 +1,5 @@
 """The alarms of what keeps data: queues and database."""
 
-
 from infra.alarm import FIVE_MINUTES, MINUTE, Alarms
 from infra.database import Database
 from infra.job_queue import JobQueue
@@ -89,7 +88,5 @@ def add_database_alarms(alarms: Alarms, database: Database, *, stage: Stage) -> 
             broke="Sessions are pinned: RDS Proxy cannot share their connections.",
             hurts="Nobody yet; under load connections run out and orders fail.",
             runbook="database-pinned",
-            first="aws logs tail /aws/rds/proxy --since 30m",
+            first="aws rds describe-db-proxies --query 'DBProxies[].[DBProxyName,Status]'",
         )
-
-

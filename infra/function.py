@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 import aws_cdk as cdk
-from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
@@ -113,9 +112,7 @@ def _runtime_policy(log: logs.LogGroup) -> iam.PolicyDocument:
     """Return what Lambda itself does in the function's name: log, trace, and join the network."""
     return iam.PolicyDocument(
         statements=[
-            iam.PolicyStatement(
-                actions=["logs:CreateLogStream", "logs:PutLogEvents"], resources=[log.log_group_arn]
-            ),
+            iam.PolicyStatement(actions=["logs:CreateLogStream", "logs:PutLogEvents"], resources=[log.log_group_arn]),
             iam.PolicyStatement(
                 actions=[
                     "ec2:AssignPrivateIpAddresses",

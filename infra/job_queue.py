@@ -25,7 +25,6 @@ class JobQueue(Construct):
             enforce_ssl=True,
             retention_period=cdk.Duration.seconds(int(DEAD_LETTER_RETENTION.total_seconds())),
         )
-        acknowledge(self.dead_letters, "AwsSolutions-SQS3", _IS_THE_LAST)
         acknowledge(self.dead_letters, "Serverless-SQSRedrivePolicy", _IS_THE_LAST)
         self.source = sqs.Queue(
             self,

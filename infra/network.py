@@ -5,7 +5,6 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from infra.acknowledgements import acknowledge
 from infra.log_retention import retention
 from infra.stage import Stage
 
@@ -25,9 +24,7 @@ class Network(Construct):
             nat_gateways=stage.nat_gateways,
             subnet_configuration=[
                 ec2.SubnetConfiguration(name="Public", subnet_type=ec2.SubnetType.PUBLIC, cidr_mask=26),
-                ec2.SubnetConfiguration(
-                    name="Functions", subnet_type=ec2.SubnetType.PRIVATE_WITH_EGRESS, cidr_mask=20
-                ),
+                ec2.SubnetConfiguration(name="Functions", subnet_type=ec2.SubnetType.PRIVATE_WITH_EGRESS, cidr_mask=20),
                 ec2.SubnetConfiguration(name="Database", subnet_type=ec2.SubnetType.PRIVATE_ISOLATED, cidr_mask=26),
             ],
             # Without a price, and it keeps invoices off the NAT gateway.

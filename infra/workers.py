@@ -20,9 +20,7 @@ from skincare.jobs.queues import QueueName
 class WorkersStack(cdk.Stack):
     """A worker per queue, the outbox relay, and the function of on-call."""
 
-    def __init__(
-        self, scope: Construct, construct_id: str, *, stage: Stage, build: Build, data: DataStack
-    ) -> None:
+    def __init__(self, scope: Construct, construct_id: str, *, stage: Stage, build: Build, data: DataStack) -> None:
         super().__init__(
             scope,
             construct_id,

@@ -85,7 +85,7 @@ class Templates:
                 allowed.setdefault(action, set()).update(as_list(statement["Resource"]))
         return allowed
 
-    def resolve(self, stack: str, value: Any) -> Any:
+    def resolve(self, stack: str, value: Any) -> Any:  # noqa: PLR0911  one line per intrinsic function
         """Return a value of a template with its intrinsic functions worked out."""
         match value:
             case list():
@@ -120,37 +120,30 @@ class Templates:
 
     def _reference(self, stack: str, logical_id: str, attribute: str | None) -> str:
         raw = self.stacks[stack]["Resources"].get(logical_id, {"Type": "parameter"})
-        properties = raw.get("Properties", {})
-        where = f"{REGION}:{ACCOUNT}"
-        match raw["Type"], attribute:
-            case "AWS::SQS::Queue", None:
-                return f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/{properties['QueueName']}"
-            case "AWS::SQS::Queue", "QueueName":
-                return str(properties["QueueName"])
-            case "AWS::SQS::Queue", "Arn":
-                return f"arn:aws:sqs:{where}:{properties['QueueName']}"
-            case "AWS::Lambda::Function", None:
-                return str(properties.get("FunctionName", logical_id))
-            case "AWS::Lambda::Function", "Arn":
-                return f"arn:aws:lambda:{where}:function:{properties.get('FunctionName', logical_id)}"
-            case "AWS::Logs::LogGroup", "Arn":
-                return f"arn:aws:logs:{where}:log-group:{properties.get('LogGroupName', logical_id)}:*"
-            case "AWS::S3::Bucket", "Arn":
-                return f"arn:aws:s3:::{logical_id.lower()}"
-            case "AWS::S3::Bucket", None:
-                return logical_id.lower()
-            case "AWS::SecretsManager::Secret", None:
-                return f"arn:aws:secretsmanager:{where}:secret:{properties['Name']}-AbCdEf"
-            case "AWS::RDS::DBProxy", "DBProxyArn":
-                return f"arn:aws:rds:{where}:db-proxy:prx-0123"
-            case "AWS::SES::EmailIdentity", None:
-                return str(properties["EmailIdentity"])
-            case "AWS::SES::ConfigurationSet", None:
-                return str(properties["Name"])
-            case _, None:
-                return logical_id
-            case _:
-                return f"{logical_id}.{attribute}"
+        values = {"id": logical_id, "bucket": logical_id.lower(), **_NAMES, **raw.get("Properties", {})}
+        form = _REFERENCES.get((raw["Type"], attribute), "{id}" if attribute is None else f"{{id}}.{attribute}")
+        if form.endswith("{FunctionName}"):
+            values.setdefault("FunctionName", logical_id)
+        return form.format_map(values)
+
+
+_NAMES = {"where": f"{REGION}:{ACCOUNT}", "region": REGION, "account": ACCOUNT, "LogGroupName": "unnamed"}
+
+# What AWS answers for a reference to a resource, or for one of its attributes.
+_REFERENCES: dict[tuple[str, str | None], str] = {
+    ("AWS::SQS::Queue", None): "https://sqs.{region}.amazonaws.com/{account}/{QueueName}",
+    ("AWS::SQS::Queue", "QueueName"): "{QueueName}",
+    ("AWS::SQS::Queue", "Arn"): "arn:aws:sqs:{where}:{QueueName}",
+    ("AWS::Lambda::Function", None): "{FunctionName}",
+    ("AWS::Lambda::Function", "Arn"): "arn:aws:lambda:{where}:function:{FunctionName}",
+    ("AWS::Logs::LogGroup", "Arn"): "arn:aws:logs:{where}:log-group:{LogGroupName}:*",
+    ("AWS::S3::Bucket", None): "{bucket}",
+    ("AWS::S3::Bucket", "Arn"): "arn:aws:s3:::{bucket}",
+    ("AWS::SecretsManager::Secret", None): "arn:aws:secretsmanager:{where}:secret:{Name}-AbCdEf",
+    ("AWS::RDS::DBProxy", "DBProxyArn"): "arn:aws:rds:{where}:db-proxy:prx-0123",
+    ("AWS::SES::EmailIdentity", None): "{EmailIdentity}",
+    ("AWS::SES::ConfigurationSet", None): "{Name}",
+}
 
 
 def as_list(value: Any) -> list[Any]:

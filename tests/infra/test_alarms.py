@@ -7,13 +7,16 @@ import pytest
 from infra.stage import Stage
 from skincare.jobs.queues import QueueName
 from tests.architecture.tree import ROOT, tracked_files
-from tests.infra.templates import Resource, Templates
+from tests.infra.templates import Resource, Templates, as_list
 
 DESCRIPTION = re.compile(
     r"(?P<broke>[A-Z].+?\.) (?P<hurts>[A-Z].+\.) Runbook: docs/runbooks/(?P<runbook>[a-z-]+)\.md\. First: (?P<first>.+)"
 )
-RUNBOOKS = {name.removeprefix("docs/runbooks/").removesuffix(".md") for name in tracked_files()
-            if name.startswith("docs/runbooks/") and not name.endswith("README.md")}
+RUNBOOKS = {
+    name.removeprefix("docs/runbooks/").removesuffix(".md")
+    for name in tracked_files()
+    if name.startswith("docs/runbooks/") and not name.endswith("README.md")
+}
 
 
 def alarms_of(templates: Templates, stage: Stage) -> dict[str, Resource]:
@@ -131,9 +134,9 @@ class TestTheTopic:
         for topic in templates.of("AWS::SNS::Topic"):
             assert topic.raw["Properties"]["KmsMasterKeyId"] == {"Fn::GetAtt": [key.logical_id, "Arn"]}
         services = {
-            statement["Principal"].get("Service"): statement["Condition"]
+            service: statement["Condition"]
             for statement in key.properties["KeyPolicy"]["Statement"]
-            if "Condition" in statement
+            for service in as_list(statement["Principal"].get("Service", []))
         }
         assert services["cloudwatch.amazonaws.com"] == {"StringEquals": {"aws:SourceAccount": "123456789012"}}
 

@@ -57,9 +57,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 class TestASynthesis:
-    def test_is_the_same_in_another_folder(
-        self, build: Callable[[str], Templates], arm64: Templates
-    ) -> None:
+    def test_is_the_same_in_another_folder(self, build: Callable[[str], Templates], arm64: Templates) -> None:
         again = build("arm64")
         assert again.stacks == arm64.stacks
         assert {path.name for path in again.folder.glob("asset.*")} == {

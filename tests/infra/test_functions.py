@@ -111,7 +111,7 @@ class TestTheApi:
         (group,) = groups
         assert group.properties["DeploymentConfigName"].startswith("CodeDeployDefault.LambdaCanary10Percent")
         assert "DEPLOYMENT_STOP_ON_ALARM" in group.properties["AutoRollbackConfiguration"]["Events"]
-        alarms = {alarm["Ref"] for alarm in group.raw["Properties"]["AlarmConfiguration"]["Alarms"]}
+        alarms = {alarm["Name"]["Ref"] for alarm in group.raw["Properties"]["AlarmConfiguration"]["Alarms"]}
         names = {a.properties["AlarmName"] for a in templates.of("AWS::CloudWatch::Alarm") if a.logical_id in alarms}
         assert names == {f"skincare-{stage.name}-api-errors", f"skincare-{stage.name}-function-errors-api"}
 

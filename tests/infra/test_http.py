@@ -65,7 +65,9 @@ class TestTokens:
         (pool,) = dev.of("AWS::Cognito::UserPool")
         assert pool.properties["AutoVerifiedAttributes"] == ["email"]
         assert pool.properties["UsernameAttributes"] == ["email"]
-        assert pool.properties["UserAttributeUpdateSettings"] == {"AttributesRequireVerificationBeforeUpdate": ["email"]}
+        assert pool.properties["UserAttributeUpdateSettings"] == {
+            "AttributesRequireVerificationBeforeUpdate": ["email"]
+        }
 
 
 class TestTheGateway:
@@ -97,9 +99,7 @@ class TestTheGateway:
 
     def test_tells_where_it_is(self, templates: Templates) -> None:
         (api,) = templates.of("AWS::ApiGatewayV2::Api")
-        assert templates.stacks["Api"]["Outputs"]["ApiUrl"]["Value"] == {
-            "Fn::GetAtt": [api.logical_id, "ApiEndpoint"]
-        }
+        assert templates.stacks["Api"]["Outputs"]["ApiUrl"]["Value"] == {"Fn::GetAtt": [api.logical_id, "ApiEndpoint"]}
 
 
 @pytest.mark.parametrize("method", HTTP.cors.allow_methods)

@@ -168,7 +168,9 @@ class TestTheDatabase:
             "NetworkFunctionsGroup",
             "NetworkDatabaseGroup",
         }
-        (own,) = [r for r in templates.of("AWS::EC2::SecurityGroup") if [r.logical_id, "GroupId"] == group["Fn::GetAtt"]]
+        (own,) = [
+            r for r in templates.of("AWS::EC2::SecurityGroup") if [r.logical_id, "GroupId"] == group["Fn::GetAtt"]
+        ]
         assert "SecurityGroupIngress" not in own.properties
 
     def test_stands_in_subnets_without_a_way_out(self, templates: Templates) -> None:
