@@ -1,5 +1,7 @@
 """PostgreSQL on RDS, with or without RDS Proxy in front. Functions log in with IAM tokens; nobody has a password."""
 
+from typing import cast
+
 import aws_cdk as cdk
 from aws_cdk import aws_cloudwatch as cw
 from aws_cdk import aws_ec2 as ec2
@@ -68,7 +70,7 @@ class Database(Construct):
             ca_certificate=rds.CaCertificate.RDS_CA_RSA2048_G1,
             iam_authentication=True,
             # RDS makes the owner's password, keeps it in a secret and changes it each week.
-            credentials=rds.Credentials.from_username("owner"),
+            credentials=rds.Credentials.from_username("skincare_owner"),
             manage_master_user_password=True,
             backup_retention=cdk.Duration.days(size.backup_days),
             delete_automated_backups=not stage.keep_data,
@@ -163,9 +165,7 @@ class Database(Construct):
 
     def _restore(self, snapshot: str) -> None:
         # A snapshot brings its database, owner and engine along, and CloudFormation refuses to hear them again.
-        resource = self.instance.node.default_child
-        if not isinstance(resource, rds.CfnDBInstance):
-            raise AssertionError("a database instance is one resource")
+        resource = cast("rds.CfnDBInstance", self.instance.node.default_child)
         resource.add_property_override("DBSnapshotIdentifier", snapshot)
         for name in ("DBName", "MasterUsername"):
             resource.add_property_deletion_override(name)

@@ -78,7 +78,6 @@ class HttpApi(Construct):
             http_api=self.api,
             stage_name="$default",
             auto_deploy=True,
-            detailed_metrics_enabled=True,
             throttle=apigw.ThrottleSettings(rate_limit=HTTP.requests_per_second, burst_limit=HTTP.burst),
             access_log_settings=_AccessLog(self._access_log(stage)),
         )
