@@ -79,17 +79,20 @@ def build_function(folder: Path, package: str) -> None:
 def build_layer(folder: Path, architecture: Architecture) -> None:
     """Fill a folder with what Lambda unpacks at /opt; the same bytes wherever and whenever it is built."""
     target = folder / "python"
-    _run(
-        [
-            uv.find_uv_bin(),
-            *("pip", "install", "--quiet", "--no-config", "--require-hashes", "--no-deps", "--only-binary=:all:"),
-            *("--python-version=3.13", f"--python-platform={_PLATFORMS[architecture]}"),
-            # A hard link would share its bytes with uv's cache.
-            "--link-mode=copy",
-            f"--target={target}",
-            f"--requirements={_SHARED / 'requirements.txt'}",
-        ]
-    )
+    install = [
+        uv.find_uv_bin(),
+        *("pip", "install", "--quiet", "--no-config", "--require-hashes", "--no-deps", "--only-binary=:all:"),
+        *("--python-version=3.13", f"--python-platform={_PLATFORMS[architecture]}"),
+        # A hard link would share its bytes with uv's cache.
+        "--link-mode=copy",
+        f"--target={target}",
+        f"--requirements={_SHARED / 'requirements.txt'}",
+    ]
+    try:
+        _run([*install, "--offline"])
+    except subprocess.CalledProcessError:
+        # scripts/setup filled uv's cache; somebody emptied it since.
+        _run(install)
     (target / ".lock").unlink(missing_ok=True)
     shutil.rmtree(target / "bin", ignore_errors=True)
     shutil.copytree(_SHARED / "python" / "skincare", target / "skincare", ignore=_LEFT_OUT)
@@ -107,4 +110,4 @@ def _compile(folder: Path, root: Path, *, at: str) -> None:
 
 
 def _run(command: list[str]) -> None:
-    subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, cwd=ROOT, timeout=300)  # noqa: S603  our own commands
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL, capture_output=True, cwd=ROOT, timeout=300)  # noqa: S603  our own commands

@@ -34,7 +34,8 @@ class Dashboard(Construct):
             dashboard.add_widgets(cw.TextWidget(markdown=f"## {title}", width=_WIDTH, height=1))
             dashboard.add_widgets(*widgets)
         stack = cdk.Stack.of(self)
-        self.url = f"https://{stack.region}.console.aws.amazon.com/cloudwatch/home?region={stack.region}#dashboards/dashboard/{name}"
+        console = f"https://{stack.region}.console.aws.amazon.com/cloudwatch/home?region={stack.region}"
+        self.url = f"{console}#dashboards/dashboard/{name}"
 
 
 def _graph(title: str, *metrics: cw.IMetric, width: int = 8) -> cw.GraphWidget:

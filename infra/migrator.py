@@ -15,7 +15,7 @@ from skincare import function_limits
 
 
 class Migrator(Construct):
-    """A function that the deploy calls. Its failure rolls the deploy back: no function meets a schema that it cannot read.
+    """A function that the deploy calls. Its failure rolls the deploy back, before any other function changes.
 
     It belongs to the Data stack: the other stacks are deployed after it.
     """

@@ -97,7 +97,13 @@ class TestTheLayer:
         """Run by an interpreter that sees neither this folder nor this environment."""
         for package in ("api", "worker", "outbox_relay", "migrator"):
             done = subprocess.run(
-                [sys._base_executable, "-s", "-B", "-c", f"import {package}.lambda_function as f; f.lambda_handler"],
+                [
+                    getattr(sys, "_base_executable", sys.executable),
+                    "-s",
+                    "-B",
+                    "-c",
+                    f"import {package}.lambda_function as f; f.lambda_handler",
+                ],
                 cwd="/",
                 env={"PYTHONPATH": f"{_asset_of(x86_64, package)}:{layer_of(x86_64) / 'python'}"},
                 capture_output=True,
