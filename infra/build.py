@@ -89,7 +89,7 @@ def build_layer(folder: Path, architecture: Architecture) -> None:
         f"--requirements={_SHARED / 'requirements.txt'}",
     ]
     try:
-        _run([*install, "--offline"])
+        _run([*install, "--offline"], quiet=True)
     except subprocess.CalledProcessError:
         # scripts/setup filled uv's cache; somebody emptied it since.
         _run(install)
@@ -109,5 +109,13 @@ def _compile(folder: Path, root: Path, *, at: str) -> None:
     _run([sys.executable, "-m", "compileall", *options, str(folder)])
 
 
-def _run(command: list[str]) -> None:
-    subprocess.run(command, check=True, stdin=subprocess.DEVNULL, capture_output=True, cwd=ROOT, timeout=300)  # noqa: S603  our own commands
+def _run(command: list[str], *, quiet: bool = False) -> None:
+    subprocess.run(  # noqa: S603  our own commands
+        command,
+        check=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL if quiet else None,
+        cwd=ROOT,
+        timeout=300,
+    )
