@@ -34,6 +34,15 @@ class Topics(Construct):
                 )
             )
         self.alarms = self._topic("Alarms", stage, "alarms", key)
+        # A topic with a policy of its own has lost the one that lets alarms of its account publish.
+        self.alarms.add_to_resource_policy(
+            iam.PolicyStatement(
+                principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],
+                actions=["sns:Publish"],
+                resources=[self.alarms.topic_arn],
+                conditions={"StringEquals": {"aws:SourceAccount": cdk.Aws.ACCOUNT_ID}},
+            )
+        )
         if stage.alarm_mail is not None:
             subscription = self.alarms.add_subscription(subscriptions.EmailSubscription(stage.alarm_mail))
             acknowledge(subscription, "Serverless-SNSRedrivePolicy", "A mail that bounced can be put on no queue.")

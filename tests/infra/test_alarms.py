@@ -140,6 +140,17 @@ class TestTheTopic:
         }
         assert services["cloudwatch.amazonaws.com"] == {"StringEquals": {"aws:SourceAccount": "123456789012"}}
 
+    def test_lets_alarms_of_this_account_and_events_of_mails_in(self, templates: Templates) -> None:
+        publishers = {
+            service: statement["Condition"]["StringEquals"]
+            for policy in templates.of("AWS::SNS::TopicPolicy")
+            for statement in policy.properties["PolicyDocument"]["Statement"]
+            if statement["Effect"] == "Allow"
+            for service in as_list(statement["Principal"]["Service"])
+        }
+        assert set(publishers) == {"cloudwatch.amazonaws.com", "ses.amazonaws.com"}
+        assert publishers["cloudwatch.amazonaws.com"] == {"aws:SourceAccount": "123456789012"}
+
     def test_mails_whom_the_stage_names(self, templates: Templates, stage: Stage) -> None:
         addresses = [s.properties["Endpoint"] for s in templates.of("AWS::SNS::Subscription")]
         assert addresses == ([stage.alarm_mail] if stage.alarm_mail else [])
