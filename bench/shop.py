@@ -110,6 +110,7 @@ def bare_checkout(conn: Connection, *, function: str = "place_order") -> Callabl
             "key": user_id,
             "order_number": new_order_number(),
             "job_id": new_job_id(),
+            "timer_id": new_job_id(),
         }
         conn.execute(sql, parameters).fetchone()
 

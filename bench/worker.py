@@ -16,10 +16,12 @@ from bench.shopfront import environment, logs_unseen
 from bench.surroundings import BenchDatabase, Effort, Surroundings
 from skincare.adapters.aws import AwsSession
 from skincare.adapters.memory_queue import MemoryQueue
+from skincare.adapters.s3 import S3ObjectStore
 from skincare.adapters.webhook_secrets import SecretsManagerWebhookSecrets
 from skincare.app import App
 from skincare.config import Settings
 from skincare.database.connection import Database, StaticCredentials
+from skincare.invoices.ports import ObjectStore
 from skincare.jobs.envelope import Envelope
 from skincare.jobs.ports import QueuePair, ReceivedMessage
 from skincare.jobs.publisher import Publisher
@@ -59,8 +61,8 @@ class Bench:
         self.app.database.close()
 
 
-def make_worker(url: str, limits: QueueLimits, *, email: EmailSender) -> Bench:
-    """Put a worker together around a database and a provider."""
+def make_worker(url: str, limits: QueueLimits, *, email: EmailSender, files: ObjectStore | None = None) -> Bench:
+    """Put a worker together around a database, a provider and a store."""
     database = Database(StaticCredentials(url), max_connections=limits.database_connections)
     queue = QueuePair(MemoryQueue(), MemoryQueue())
     queues = dict.fromkeys(QueueName, queue)
@@ -71,6 +73,7 @@ def make_worker(url: str, limits: QueueLimits, *, email: EmailSender) -> Bench:
         publisher=Publisher(database, queues),
         email=email,
         webhook_secrets=SecretsManagerWebhookSecrets({}, aws=AwsSession()),
+        files=files or S3ObjectStore(None, aws=AwsSession()),
     )
     return Bench(app, Runner(app, registry=REGISTRY, database=database, queue=queue, limits=limits))
 

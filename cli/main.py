@@ -1,7 +1,8 @@
 """`skincare …`: what people type.
 
-Commands find the local system by PORT, as the make targets do. Answers go to stdout, everything else to
-stderr; exit code 1 says that it did not work, 2 that it was typed wrongly.
+Commands find the local system by PORT, as the make targets do; those of the on-call engineer find a deployed one
+by --stage. Answers go to stdout, everything else to stderr; exit code 1 says that it did not work, 2 that it was
+typed wrongly. docs/operations.md has those of the on-call commands.
 """
 
 from datetime import timedelta
@@ -9,13 +10,19 @@ from typing import Annotated
 
 import typer
 
-from cli import jobs, webhook
+from cli import dlq, jobs, payments, webhook
+from cli.order import order
+from cli.outbox import outbox
 from cli.system import known_secrets, plain_errors
 from cli.worker import worker
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help="The command line of the skincare shop.")
+app.add_typer(dlq.app, name="dlq")
 app.add_typer(jobs.app, name="jobs")
+app.add_typer(payments.app, name="payments")
 app.add_typer(webhook.app, name="webhook")
+app.command()(order)
+app.command()(outbox)
 app.command()(worker)
 
 

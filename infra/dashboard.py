@@ -106,7 +106,7 @@ def _queues(data: DataStack) -> list[cw.GraphWidget]:
 
 
 def _functions(stage: Stage) -> list[cw.GraphWidget]:
-    names = ["api", *(f"worker-{queue}" for queue in QueueName), "outbox-relay", "oncall"]
+    names = ["api", *(f"worker-{queue}" for queue in QueueName), "outbox-relay", "mail-events", "oncall"]
 
     def graph(title: str, metric: str, statistic: str) -> cw.GraphWidget:
         return _graph(

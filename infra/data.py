@@ -24,7 +24,7 @@ from skincare.jobs.queues import QueueName
 
 
 class DataStack(cdk.Stack):
-    """Network, database, queues, bucket, secrets, mail and topics."""
+    """Network, database, queues, bucket, secrets, mail and the topic of alarms."""
 
     def __init__(self, scope: Construct, construct_id: str, *, stage: Stage, build: Build) -> None:
         super().__init__(
@@ -42,7 +42,7 @@ class DataStack(cdk.Stack):
             self.invoices.bucket.bucket_arn, name=f"{self.stack_name}-InvoiceBucketArn"
         )
         self.secrets = GatewaySecrets(self, "GatewaySecrets", stage=stage)
-        self.mail = Mail(self, "Mail", stage=stage, events=self.topics.mail_events)
+        self.mail = Mail(self, "Mail", stage=stage)
         layer = SharedLayer(self, "Layer", build=build)
         self.migrator = Migrator(
             self,

@@ -1,17 +1,17 @@
 """Sending mail: the domain that SES verifies, and where it tells of bounces and complaints."""
 
 import aws_cdk as cdk
+from aws_cdk import aws_events as events
 from aws_cdk import aws_ses as ses
-from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from infra.stage import Stage
 
 
 class Mail(Construct):
-    """An identity with DKIM, and a configuration set that sends over TLS and reports to a topic."""
+    """An identity with DKIM, and a configuration set that sends over TLS and reports to EventBridge."""
 
-    def __init__(self, scope: Construct, construct_id: str, *, stage: Stage, events: sns.ITopic) -> None:
+    def __init__(self, scope: Construct, construct_id: str, *, stage: Stage) -> None:
         super().__init__(scope, construct_id)
         self._domain, self._sender = stage.mail_domain, stage.mail_from
         self.configuration_set = ses.ConfigurationSet(
@@ -24,7 +24,9 @@ class Mail(Construct):
         )
         self.configuration_set.add_event_destination(
             "Failures",
-            destination=ses.EventDestination.sns_topic(events),
+            destination=ses.EventDestination.event_bus(
+                events.EventBus.from_event_bus_name(self, "DefaultBus", "default")
+            ),
             events=[
                 ses.EmailSendingEvent.BOUNCE,
                 ses.EmailSendingEvent.COMPLAINT,

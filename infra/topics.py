@@ -1,4 +1,4 @@
-"""Where alarms and failures of mails are told, encrypted with a key of our own."""
+"""Where alarms are told, encrypted with a key of our own."""
 
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
@@ -12,28 +12,29 @@ from infra.stage import Stage
 
 
 class Topics(Construct):
-    """The topic of alarms, mailed to whom the stage names, and the one of bounces and complaints."""
+    """The topic of alarms, mailed to whom the stage names."""
 
     def __init__(self, scope: Construct, construct_id: str, *, stage: Stage) -> None:
         super().__init__(scope, construct_id)
         key = kms.Key(
             self,
             "Key",
-            description=f"Alarms and mail events of skincare {stage.name}",
+            description=f"Alarms of skincare {stage.name}",
             enable_key_rotation=True,
             removal_policy=cdk.RemovalPolicy.DESTROY,
         )
-        for service in ("cloudwatch", "ses"):
-            # The key that AWS manages for SNS cannot be opened to these two.
-            key.add_to_resource_policy(
-                iam.PolicyStatement(
-                    principals=[iam.ServicePrincipal(f"{service}.amazonaws.com")],
-                    actions=["kms:Decrypt", "kms:GenerateDataKey"],
-                    resources=["*"],
-                    conditions={"StringEquals": {"aws:SourceAccount": cdk.Aws.ACCOUNT_ID}},
-                )
+        # The key that AWS manages for SNS cannot be opened to CloudWatch.
+        key.add_to_resource_policy(
+            iam.PolicyStatement(
+                principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],
+                actions=["kms:Decrypt", "kms:GenerateDataKey"],
+                resources=["*"],
+                conditions={"StringEquals": {"aws:SourceAccount": cdk.Aws.ACCOUNT_ID}},
             )
-        self.alarms = self._topic("Alarms", stage, "alarms", key)
+        )
+        self.alarms = sns.Topic(
+            self, "Alarms", topic_name=f"skincare-{stage.name}-alarms", master_key=key, enforce_ssl=True
+        )
         # A topic with a policy of its own has lost the one that lets alarms of its account publish.
         self.alarms.add_to_resource_policy(
             iam.PolicyStatement(
@@ -46,9 +47,3 @@ class Topics(Construct):
         if stage.alarm_mail is not None:
             subscription = self.alarms.add_subscription(subscriptions.EmailSubscription(stage.alarm_mail))
             acknowledge(subscription, "Serverless-SNSRedrivePolicy", "A mail that bounced can be put on no queue.")
-        self.mail_events = self._topic("MailEvents", stage, "mail-events", key)
-
-    def _topic(self, construct_id: str, stage: Stage, name: str, key: kms.IKey) -> sns.Topic:
-        return sns.Topic(
-            self, construct_id, topic_name=f"skincare-{stage.name}-{name}", master_key=key, enforce_ssl=True
-        )

@@ -9,16 +9,17 @@ from infra.build import Build
 from infra.data import DataStack, acknowledge_invoice_objects
 from infra.function_alarms import add_function_alarms
 from infra.layer import SharedLayer
+from infra.mail_events import MailEvents
 from infra.oncall import Oncall
 from infra.outbox_relay import OutboxRelay
 from infra.stage import Stage
 from infra.worker import Worker
-from infra.workers_alarms import add_job_alarms, add_payment_alarms
+from infra.workers_alarms import add_job_alarms, add_mail_event_alarm, add_payment_alarms
 from skincare.jobs.queues import QueueName
 
 
 class WorkersStack(cdk.Stack):
-    """A worker per queue, the outbox relay, and the function of on-call."""
+    """A worker per queue, the outbox relay, and the functions of on-call and of mail events."""
 
     def __init__(self, scope: Construct, construct_id: str, *, stage: Stage, build: Build, data: DataStack) -> None:
         super().__init__(
@@ -34,6 +35,7 @@ class WorkersStack(cdk.Stack):
         self._grant_what_one_queue_needs()
         self.relay = self._relay()
         self.oncall = self._oncall()
+        self.mail_events = self._mail_events()
 
         alarms = Alarms(self, "Alarms", stage=stage, topic=data.topics.alarms)
         for queue, worker in self.workers.items():
@@ -41,6 +43,9 @@ class WorkersStack(cdk.Stack):
             add_function_alarms(alarms, worker.run, short=f"worker-{queue}", hurts=hurts)
         hurts = "Jobs that were not published at once, and retries that SQS lost, do not run."
         add_function_alarms(alarms, self.relay.run, short="outbox-relay", hurts=hurts)
+        hurts = "Mails go on to addresses that bounce, until SES stops us."
+        add_function_alarms(alarms, self.mail_events.run, short="mail-events", hurts=hurts)
+        add_mail_event_alarm(alarms, failures=self.mail_events.failures, hurts=hurts)
         add_job_alarms(alarms, stage=stage, relay_failures=self.relay.failures)
         add_payment_alarms(alarms, stage=stage)
         cdk.CfnOutput(self, "OncallFunction", value=self.oncall.run.name)
@@ -125,3 +130,18 @@ class WorkersStack(cdk.Stack):
             on=[*data.source_arns, *data.dead_letter_arns],
         )
         return oncall
+
+    def _mail_events(self) -> MailEvents:
+        data = self._data
+        mail_events = MailEvents(
+            self,
+            "MailEvents",
+            stage=self._stage,
+            build=self._build,
+            layer=self._layer,
+            network=data.network,
+            configuration_set=data.mail.configuration_set.configuration_set_name,
+            environment=data.function_environment,
+        )
+        data.database.grant_connect(mail_events.run.function)
+        return mail_events

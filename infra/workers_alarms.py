@@ -87,3 +87,16 @@ def add_payment_alarms(alarms: Alarms, *, stage: Stage) -> None:
         runbook="payment-events-quarantined",
         first="skincare payments quarantined --stage {stage}",
     )
+
+
+def add_mail_event_alarm(alarms: Alarms, *, failures: sqs.IQueue, hurts: str) -> None:
+    """Add the one for bounces and complaints that were not remembered."""
+    alarms.add(
+        "mail-event-failures",
+        metric=failures.metric_approximate_number_of_messages_visible(statistic="Maximum", period=FIVE_MINUTES),
+        threshold=1,
+        broke="A bounce or complaint was not written down after three tries.",
+        hurts=hurts,
+        runbook="mail-event-failures",
+        first="aws logs tail /aws/lambda/skincare-{stage}-mail-events --since 1h --filter-pattern ERROR",
+    )

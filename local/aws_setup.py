@@ -1,10 +1,11 @@
-"""What infra creates on AWS, created on the local one: queues, a verified sender, secrets of payment gateways."""
+"""What infra creates on AWS, created on the local one: queues, a sender, secrets of payment gateways, a bucket."""
 
 import json
 from datetime import timedelta
 
-from local.functions import MAIL_FROM
+from local.functions import INVOICE_BUCKET, MAIL_FROM
 from local.queues import create_queues
+from local.settings import REGION
 from local.state import Secrets
 from local.webhook_secrets import create_secrets, secret_id, webhook_secret
 from skincare.adapters.aws import AwsSession, Timeouts
@@ -22,3 +23,8 @@ def prepare(aws: AwsSession, secrets: Secrets) -> None:
         aws.client("secretsmanager", _STARTING),
         {secret_id(gateway): json.dumps({"secrets": [webhook_secret(secrets, gateway)]}) for gateway in GATEWAYS},
     )
+    s3 = aws.client("s3", _STARTING)
+    s3.create_bucket(Bucket=INVOICE_BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
+    # A page that follows the API's link reads the file from another origin than its own.
+    rule = {"AllowedMethods": ["GET"], "AllowedOrigins": ["*"], "AllowedHeaders": ["*"]}
+    s3.put_bucket_cors(Bucket=INVOICE_BUCKET, CORSConfiguration={"CORSRules": [rule]})

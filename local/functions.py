@@ -12,6 +12,12 @@ from skincare.function_limits import FunctionLimits
 from skincare.jobs.queues import QueueName
 
 MAIL_FROM = "shop@example.com"
+INVOICE_BUCKET = "skincare-invoices"
+
+_FILES = {"INVOICE_BUCKET": INVOICE_BUCKET}
+
+ONCALL = "skincare-local-oncall"
+"""What the on-call function is invoked as: `skincare-<stage>-oncall`, as on AWS."""
 
 _CODE = ROOT / "functions"
 _LAYER = ROOT / "layers" / "shared" / "python"
@@ -23,17 +29,31 @@ class Surroundings:
 
     database_url: str = field(repr=False)
     aws_endpoint_url: str
+    payment_gateway_url: str = ""
+    """Without one nobody can pay."""
 
     def api(self) -> FunctionDefinition:
-        environment = {**self._environment(), **secret_ids(), "SERVES_CUSTOMERS": "true"}
+        environment = {**self._environment(), **self._gateways(), **_FILES, "SERVES_CUSTOMERS": "true"}
         return _function("api", "api", function_limits.API, environment)
 
     def worker(self, queue: QueueName) -> FunctionDefinition:
-        environment = {**self._environment(), "WORKER_QUEUE": queue.value}
+        environment = {**self._environment(), **self._gateways(), "WORKER_QUEUE": queue.value}
+        if queue is QueueName.DOCUMENTS:
+            environment |= _FILES
         return _function(f"worker-{queue}", "worker", function_limits.worker(queue), environment)
 
     def relay(self) -> FunctionDefinition:
         return _function("outbox-relay", "outbox_relay", function_limits.OUTBOX_RELAY, self._environment())
+
+    def oncall(self) -> FunctionDefinition:
+        return _function("oncall", "oncall", function_limits.ONCALL, self._environment())
+
+    def _gateways(self) -> dict[str, str]:
+        return {
+            "PAYMENT_GATEWAY": "standard_webhooks",
+            "GATEWAY_URL_STANDARD_WEBHOOKS": self.payment_gateway_url,
+            **secret_ids(),
+        }
 
     def _environment(self) -> dict[str, str]:
         return {

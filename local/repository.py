@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass
 
 from psycopg import Connection
 
+from skincare.identifiers import OrderNumber
+
 
 @dataclass(frozen=True)
 class SeedProduct:
@@ -48,3 +50,11 @@ def publish_again(conn: Connection) -> int:
         UPDATE jobs SET publish_at = least(publish_at, now())
         WHERE publish_at IS NOT NULL
             AND NOT (state = 'pending' AND sends = 0 AND run_at IS NOT NULL AND run_at > now())""").rowcount
+
+
+def orders_with_an_invoice_file(conn: Connection) -> list[OrderNumber]:
+    """Return the orders whose invoice's file was made."""
+    rows = conn.execute(
+        "SELECT o.order_number FROM orders o JOIN invoices v ON v.order_id = o.id WHERE v.made_at IS NOT NULL"
+    )
+    return [OrderNumber(order_number) for (order_number,) in rows]

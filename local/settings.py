@@ -24,6 +24,14 @@ WORKER_CONTAINERS = 2
 
 DEFAULT_PORT = 8000
 
+PAYMENT_API = "/_local/payment-gateway"
+"""Where the gateway's server answers for our own payment gateway."""
+
+
+def payment_gateway_url(port: int) -> str:
+    """Return the address of the payment gateway's API in the system on this port."""
+    return f"http://{LOOPBACK}:{port}{PAYMENT_API}"
+
 
 @dataclass(frozen=True)
 class LocalSettings:
@@ -60,6 +68,12 @@ def forget_aws_account() -> None:
         if name.startswith("AWS_") or name.lower() in {"http_proxy", "https_proxy", "all_proxy"}:
             del os.environ[name]
     os.environ.update(aws_credentials())
+
+
+def use_local_account(secret_access_key: str) -> None:
+    """Make boto3 in this process sign with this key, and blind to the developer's own AWS account."""
+    forget_aws_account()
+    os.environ["AWS_SECRET_ACCESS_KEY"] = secret_access_key
 
 
 def aws_credentials() -> dict[str, str]:

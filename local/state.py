@@ -36,6 +36,8 @@ class RunningSystem:
     process: ProcessIdentity
     database_url: str = field(repr=False)
     aws_endpoint_url: str
+    functions_endpoint_url: str
+    """Where functions are invoked as AWS lets one invoke them."""
 
 
 class StateFolder:
@@ -48,6 +50,7 @@ class StateFolder:
         self.logs = folder / "logs"
         self.mailbox = folder / "mails.jsonl"
         self.workers = folder / "workers.json"
+        self.payments = folder / "payments.json"
         self._secrets = folder / "secrets.json"
         self._running = folder / "running.json"
 
@@ -112,9 +115,10 @@ class StateFolder:
         with self._usable():
             return self._read_secrets() if self._secrets.exists() else None
 
-    def announce(self, *, database_url: str, aws_endpoint_url: str) -> None:
+    def announce(self, *, database_url: str, aws_endpoint_url: str, functions_endpoint_url: str) -> None:
         """Tell other commands that this process runs the system."""
-        _write_privately(self._running, asdict(RunningSystem(this_process(), database_url, aws_endpoint_url)))
+        system = RunningSystem(this_process(), database_url, aws_endpoint_url, functions_endpoint_url)
+        _write_privately(self._running, asdict(system))
 
     def withdraw(self) -> None:
         """Tell other commands that the system stopped."""

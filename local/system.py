@@ -16,21 +16,39 @@ from local import aws_setup, health
 from local.errors import LocalSystemError
 from local.function import InvocationFailed
 from local.function_pool import FunctionPool
-from local.functions import Surroundings, migrator
+from local.functions import ONCALL, Surroundings, migrator
 from local.gateway import Gateway
+from local.invocations import Invocations
+from local.invoices import restore_invoices
 from local.logbook import LogBook
 from local.page import Site, SystemState
+from local.payment_gateway import PaymentSite
+from local.payment_gateway.book import Book
+from local.payment_gateway.sender import Sender
 from local.postgres import DataDamaged, PostgresFailed, PostgresServer
 from local.processes import Children, stop_leftovers
 from local.repository import add_products, publish_again, set_app_password
 from local.schedule import Schedule
 from local.seed import PRODUCTS
-from local.settings import API_CONTAINERS, LOOPBACK, RELAY_INTERVAL, ROOT, aws_credentials, inherited_environment
+from local.settings import (
+    API_CONTAINERS,
+    LOOPBACK,
+    RELAY_INTERVAL,
+    ROOT,
+    aws_credentials,
+    inherited_environment,
+    payment_gateway_url,
+)
 from local.state import Secrets, StateFolder, shown
 from local.tokens import TokenIssuer
+from local.webhook_secrets import webhook_secret
 from local.workers import Workers
 from skincare.adapters.aws import AwsSession
+from skincare.bootstrap import build_app
+from skincare.config import Settings
 from skincare.database.connection import Database, StaticCredentials
+from skincare.jobs.queues import QueueName
+from skincare.payments.gateways.standard_webhooks import StandardWebhooks
 
 _PATIENCE = timedelta(seconds=60)
 _LOOK_AGAIN_S = 0.25
@@ -112,6 +130,7 @@ class System:
         surroundings = Surroundings(
             database_url=postgres.dsn(user="app", password=secrets.app_password),
             aws_endpoint_url=f"http://{LOOPBACK}:{aws_listener.getsockname()[1]}",
+            payment_gateway_url=payment_gateway_url(state.port),
         )
         aws = AwsSession(surroundings.aws_endpoint_url)
         # What needs nothing starts beside what it will need.
@@ -125,17 +144,17 @@ class System:
         relay = make_pool(surroundings.relay(), concurrency=1)
         workers = Workers(surroundings, aws=aws, children=children, log=log, presence=state.workers)
         checks = health.Checks(api, aws=aws, aws_endpoint_url=surroundings.aws_endpoint_url, presence=state.workers)
-        shown_state = SystemState(
-            surroundings.database_url,
-            aws=aws,
-            aws_endpoint_url=surroundings.aws_endpoint_url,
-            presence=state.workers,
-            mailbox=state.mailbox,
-        )
-        undo.callback(shown_state.close)
         tokens = TokenIssuer(secrets.signing_key)
-        site = Site(tokens=tokens, state=shown_state.read)
-        gateway = Gateway(api, tokens=tokens, missing=checks.missing, mails=checks.mails, page=site.answer, log=log)
+        site = self._page(undo, surroundings, aws, tokens)
+        payments = self._payment_site(secrets)
+        gateway = Gateway(
+            api,
+            tokens=tokens,
+            missing=checks.missing,
+            mails=checks.mails,
+            page=lambda request: payments.answer(request) or site.answer(request),
+            log=log,
+        )
         gateway.serve(listener)
         undo.callback(gateway.stop)
         undo.callback(api.stop)
@@ -151,19 +170,53 @@ class System:
         self._prepare_database(migrations, postgres.dsn(), secrets.app_password)
         aws_up.result()
         self._say(f"SQS and SES (moto) are up on {surroundings.aws_endpoint_url}.")
+        self._restore_invoices(surroundings)
 
         gateway.open.set()
         if self._with_workers:
             workers.start()
         pools = [api, *(workers.pools.values() if self._with_workers else [])]
         self._wait_until_ready(pools, partial(checks.missing, with_workers=self._with_workers))
-        state.announce(database_url=surroundings.database_url, aws_endpoint_url=surroundings.aws_endpoint_url)
+        state.announce(
+            database_url=surroundings.database_url,
+            aws_endpoint_url=surroundings.aws_endpoint_url,
+            functions_endpoint_url=self._serve_invocations(
+                undo, make_pool(surroundings.oncall(), concurrency=1), secrets
+            ),
+        )
         undo.callback(state.withdraw)
         # The first tick starts the container: nobody has to wait for it.
         undo.callback(relay.stop)
         schedule = Schedule(relay, every=RELAY_INTERVAL)
         undo.callback(schedule.stop)
         schedule.start()
+
+    def _page(
+        self, undo: contextlib.ExitStack, surroundings: Surroundings, aws: AwsSession, tokens: TokenIssuer
+    ) -> Site:
+        shown_state = SystemState(
+            surroundings.database_url,
+            aws=aws,
+            aws_endpoint_url=surroundings.aws_endpoint_url,
+            presence=self._state.workers,
+            mailbox=self._state.mailbox,
+        )
+        undo.callback(shown_state.close)
+        return Site(tokens=tokens, state=shown_state.read)
+
+    def _serve_invocations(self, undo: contextlib.ExitStack, oncall: FunctionPool, secrets: Secrets) -> str:
+        """Let the command line invoke the on-call function, whose container starts then; return the endpoint's URL."""
+        undo.callback(oncall.stop)
+        invocations = Invocations({ONCALL: oncall}, secrets=secrets)
+        invocations.serve()
+        undo.callback(invocations.stop)
+        return invocations.url
+
+    def _payment_site(self, secrets: Secrets) -> PaymentSite:
+        name = StandardWebhooks.name
+        key = webhook_secret(secrets, name)
+        sender = Sender(self.url, secret=key, other_secret=webhook_secret(secrets, f"{name} forged"))
+        return PaymentSite(Book(self._state.payments), sender, shop_url=self.url, api_key=key, log=self._log)
 
     def _start_aws(self, children: Children, listener: socket.socket, aws: AwsSession, secrets: Secrets) -> None:
         descriptor = listener.fileno()
@@ -202,6 +255,12 @@ class System:
             if again := publish_again(conn):
                 self._say(f"Jobs of the last run that are published now: {again}.")
         database.close()
+
+    def _restore_invoices(self, surroundings: Surroundings) -> None:
+        app = build_app(Settings.from_env(surroundings.worker(QueueName.DOCUMENTS).environment))
+        if restored := restore_invoices(app):
+            self._say(f"Invoices of the last run that were made again: {restored}.")
+        app.database.close()
 
     def _wait_until_ready(self, pools: list[FunctionPool], missing: Callable[[], list[str]]) -> None:
         deadline = time.monotonic() + _PATIENCE.total_seconds()

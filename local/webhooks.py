@@ -38,6 +38,7 @@ class Occurrence:
     status: str
     amount_rupiah: int
     occurred_at: datetime
+    refund_id: str | None = None
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ def _standard_webhooks(what: Occurrence, word: str, secret: str, sent_at: dateti
         currency="IDR",
         occurred_at=what.occurred_at.isoformat(),
         transaction_id=what.transaction_id,
+        **({} if what.refund_id is None else {"refund_id": what.refund_id}),
     )
     timestamp = str(int(sent_at.timestamp()))
     headers = {

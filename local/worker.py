@@ -7,7 +7,7 @@ from local.errors import LocalSystemError
 from local.functions import Surroundings
 from local.logbook import LogBook
 from local.processes import Children, is_alive, stop_leftovers
-from local.settings import LocalSettings
+from local.settings import LocalSettings, payment_gateway_url
 from local.state import RunningSystem, StateFolder, shown
 from local.stopping import until_stopped
 from local.workers import Workers, queues_without_worker
@@ -45,7 +45,11 @@ def _wait_for_system(state: StateFolder, log: LogBook) -> RunningSystem:
 
 
 def _serve(system: RunningSystem, state: StateFolder, log: LogBook) -> None:
-    surroundings = Surroundings(database_url=system.database_url, aws_endpoint_url=system.aws_endpoint_url)
+    surroundings = Surroundings(
+        database_url=system.database_url,
+        aws_endpoint_url=system.aws_endpoint_url,
+        payment_gateway_url=payment_gateway_url(state.port),
+    )
     children = Children(state.children("worker"))
     aws = AwsSession(system.aws_endpoint_url)
     workers = Workers(surroundings, aws=aws, children=children, log=log, presence=state.workers)

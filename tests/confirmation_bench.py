@@ -10,9 +10,9 @@ from psycopg.rows import dict_row
 
 from skincare.database.connection import Database, StaticCredentials
 from skincare.identifiers import OrderNumber
-from skincare.notifications.models import ConfirmationOutcome
+from skincare.notifications.models import NotificationOutcome, NotificationType
 from skincare.notifications.ports import Email, EmailSender
-from skincare.notifications.service import send_order_confirmation
+from skincare.notifications.service import tell_customer
 from tests.factories import make_order
 from tests.fakes.email import FakeEmailSender
 
@@ -34,9 +34,16 @@ class ConfirmationBench:
             self.conn.execute("UPDATE orders SET email = %s WHERE order_number = %s", [stored_email, number])
         return number
 
-    def confirm(self, number: str, sender: EmailSender | None = None) -> ConfirmationOutcome:
-        return send_order_confirmation(
-            OrderNumber(number), database=self.database, email=sender or self.mail, shop_url=SHOP_URL
+    def confirm(self, number: str, sender: EmailSender | None = None) -> NotificationOutcome:
+        return self.tell(NotificationType.ORDER_CONFIRMATION, number, sender)
+
+    def thank(self, number: str) -> NotificationOutcome:
+        """Tell that the payment was received."""
+        return self.tell(NotificationType.PAYMENT_RECEIVED, number)
+
+    def tell(self, kind: NotificationType, number: str, sender: EmailSender | None = None) -> NotificationOutcome:
+        return tell_customer(
+            kind, OrderNumber(number), database=self.database, email=sender or self.mail, shop_url=SHOP_URL
         )
 
     def set_status(self, number: str, status: str) -> None:

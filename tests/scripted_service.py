@@ -34,6 +34,8 @@ def http(status: int, body: bytes | object, headers: Mapping[str, str] | None = 
 class Request:
     headers: dict[str, str]
     body: bytes = field(repr=False)
+    line: str = ""
+    """The method and the target."""
 
     @property
     def json(self) -> Any:
@@ -106,10 +108,11 @@ class ScriptedService:
 
 
 def _read(stream: Any) -> Request | None:
-    if not stream.readline().strip():
+    line = stream.readline().decode().strip()
+    if not line:
         return None
     headers = {}
-    while line := stream.readline().decode().strip():
-        name, _, value = line.partition(":")
+    while header := stream.readline().decode().strip():
+        name, _, value = header.partition(":")
         headers[name.lower()] = value.strip()
-    return Request(headers, stream.read(int(headers["content-length"])))
+    return Request(headers, stream.read(int(headers.get("content-length", 0))), line.rpartition(" ")[0])

@@ -6,14 +6,15 @@ from collections.abc import Callable
 
 from psycopg import Connection
 
-_TABLES = ("orders", "order_items", "idempotency_keys", "jobs")
+_TABLES = ("orders", "order_items", "idempotency_keys", "jobs", "timers")
 
 
 def written(conn: Connection) -> dict[str, int]:
     """Return how many rows of each kind checkouts have written."""
     counts = conn.execute(
         "SELECT (SELECT count(*) FROM orders), (SELECT count(*) FROM order_items),"
-        " (SELECT count(*) FROM idempotency_keys), (SELECT count(*) FROM jobs)"
+        " (SELECT count(*) FROM idempotency_keys), (SELECT count(*) FROM jobs WHERE unique_key IS NULL),"
+        " (SELECT count(*) FROM jobs WHERE job_type = 'expire_order')"
     ).fetchone()
     assert counts is not None
     return dict(zip(_TABLES, counts, strict=True))

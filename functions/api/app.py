@@ -17,18 +17,26 @@ from api.event import HttpEvent, read_event, request_id_of
 from api.identity import customer_of
 from api.problems import ProblemType, problem
 from api.route import Request, Route
-from api.routes import cart, health, orders, payments, products
+from api.routes import cart, health, invoices, orders, payments, products
 from api.validation import read_path, read_query, validated
 from skincare.app import App
 from skincare.carts.errors import CartFull
 from skincare.catalog.errors import ProductUnknown
 from skincare.database.connection import LockUnavailable
 from skincare.errors import ConfigurationError, InvalidInput, TransientError
+from skincare.invoices.errors import InvoiceUnknown
 from skincare.observability import describe, logger, start_invocation, trace
 from skincare.orders import errors as order_errors
 from skincare.payments import errors as payment_errors
 
-ROUTES: tuple[Route[Any, Any], ...] = (*health.ROUTES, *products.ROUTES, *cart.ROUTES, *orders.ROUTES, *payments.ROUTES)
+ROUTES: tuple[Route[Any, Any], ...] = (
+    *health.ROUTES,
+    *products.ROUTES,
+    *cart.ROUTES,
+    *orders.ROUTES,
+    *invoices.ROUTES,
+    *payments.ROUTES,
+)
 
 
 @dataclass(frozen=True)
@@ -65,6 +73,7 @@ MEANINGS: dict[type[Exception], Meaning] = {
     payment_errors.GatewayUnknown: Meaning(problems.GATEWAY_UNKNOWN),
     ProductUnknown: Meaning(problems.PRODUCT_UNKNOWN),
     order_errors.OrderUnknown: Meaning(problems.ORDER_UNKNOWN),
+    InvoiceUnknown: Meaning(problems.INVOICE_UNKNOWN),
     errors.MethodNotAllowed: Meaning(
         problems.METHOD_NOT_ALLOWED, headers=lambda error: {"allow": ", ".join(error.allowed)}
     ),
@@ -79,6 +88,7 @@ MEANINGS: dict[type[Exception], Meaning] = {
     order_errors.OrderNotCancellable: Meaning(
         problems.ORDER_NOT_CANCELLABLE, lambda error: {"order_status": error.status}
     ),
+    payment_errors.OrderNotPayable: Meaning(problems.ORDER_NOT_PAYABLE, lambda error: {"order_status": error.status}),
     order_errors.CheckoutOvertaken: Meaning(problems.CONCURRENT_REQUEST, headers=_retry_after),
     LockUnavailable: Meaning(problems.CONCURRENT_REQUEST, headers=_retry_after),
     errors.BodyTooLarge: Meaning(problems.BODY_TOO_LARGE),
@@ -190,7 +200,7 @@ def _call(route: Route[Any, Any], exchange: _Exchange, path: Mapping[str, str]) 
     )
     result = route.handle(request, exchange.app)
     return Response(
-        status_code=route.status,
+        status_code=route.status if route.status_of is None else route.status_of(result),
         content_type="application/json",
         body=route.answer.model_validate(result).model_dump_json(),
         headers={} if route.headers is None else dict(route.headers(result)),

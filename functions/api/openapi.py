@@ -40,7 +40,8 @@ _HEADERS: dict[str, dict[str, Any]] = {
         "description": "Seconds to wait before the next try.",
         "schema": {"type": "integer", "minimum": 1},
     },
-    "location": {"description": "The path of what was made.", "schema": {"type": "string"}},
+    "location": {"description": "Where to find what was made or asked for.", "schema": {"type": "string"}},
+    "cache-control": {"description": "Whether the answer may be kept.", "schema": {"type": "string"}},
     "www-authenticate": {"description": "The scheme of the token.", "schema": {"type": "string"}},
     "allow": {"description": "The methods that the path answers to.", "schema": {"type": "string"}},
 }
@@ -50,6 +51,8 @@ _PROBLEM_HEADERS = {
     problems.CONCURRENT_REQUEST: "retry-after",
     problems.UNAVAILABLE: "retry-after",
 }
+
+_ALWAYS = {"location", "cache-control"}
 
 _GATEWAY_MESSAGE = "GatewayMessage"
 _GATEWAY_STATUSES = {401, 413, 500, 503}
@@ -118,7 +121,7 @@ def _operation(route: Route[Any, Any]) -> dict[str, Any]:
         "summary": summary.rstrip("."),
         "security": [] if route.public else [{"customer": []}],
         "parameters": _parameters(route),
-        "responses": {str(route.status): _success(route), **_failures(route)},
+        "responses": {**_successes(route), **_failures(route)},
     }
     if description:
         operation["description"] = description.strip()
@@ -158,12 +161,17 @@ def _query_parameter(name: str, schema: dict[str, Any]) -> dict[str, Any]:
     return {"name": name, "in": "query", "required": False, "description": schema["description"], "schema": plain}
 
 
-def _success(route: Route[Any, Any]) -> dict[str, Any]:
+def _successes(route: Route[Any, Any]) -> dict[str, Any]:
+    statuses = {route.status: route.header_names, **route.other_statuses}
+    return {str(status): _success(route, names) for status, names in sorted(statuses.items())}
+
+
+def _success(route: Route[Any, Any], header_names: tuple[str, ...]) -> dict[str, Any]:
     # What only some answers carry has its reason in the route's description.
-    always = {"location"} & set(route.header_names)
+    always = _ALWAYS & set(header_names)
     return {
         "description": inspect.getdoc(route.answer) or "Done.",
-        "headers": _headers({"x-request-id", *route.header_names}, required={"x-request-id", *always}),
+        "headers": _headers({"x-request-id", *header_names}, required={"x-request-id", *always}),
         "content": {"application/json": {"schema": _reference(route.answer.__name__)}},
     }
 

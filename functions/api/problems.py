@@ -98,6 +98,9 @@ UNAUTHENTICATED = ProblemType("unauthenticated", 401, "Please sign in", "The req
 ROUTE_UNKNOWN = ProblemType("route_unknown", 404, "No such route", "There is nothing at this path.")
 PRODUCT_UNKNOWN = ProblemType("product_unknown", 404, "No such product", "There is no product with this SKU.")
 ORDER_UNKNOWN = ProblemType("order_unknown", 404, "No such order", "You have no order with this number.")
+INVOICE_UNKNOWN = ProblemType(
+    "invoice_unknown", 404, "No such invoice", "You have no paid order with this number, so there is no invoice."
+)
 SIGNATURE_INVALID = ProblemType(
     "signature_invalid", 401, "The signature is not valid", "Nothing proves that the payment gateway sent this."
 )
@@ -135,6 +138,13 @@ ORDER_NOT_CANCELLABLE = ProblemType(
     409,
     "The order cannot be cancelled",
     "The order has gone too far to be cancelled.",
+    StatusProblem,
+)
+ORDER_NOT_PAYABLE = ProblemType(
+    "order_not_payable",
+    409,
+    "The order cannot be paid",
+    "The order is not pending any more, or its time to be paid is over.",
     StatusProblem,
 )
 CONCURRENT_REQUEST = ProblemType(

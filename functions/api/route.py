@@ -50,6 +50,9 @@ class Route[Body, Query]:
     query: type[Query] | None = None
     headers: Callable[[Any], Mapping[str, str]] | None = None
     header_names: tuple[str, ...] = ()
+    other_statuses: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    """Further statuses of success with the headers of each; then `status_of` says which one it is."""
+    status_of: Callable[[Any], int] | None = None
     takes_bytes: bool = False
     """The body is handed on as its sender wrote it: whoever signed it signed these bytes."""
     public: bool = False

@@ -91,6 +91,13 @@ class OrderRequest(RequestModel):
     note: _Lines | None = None
 
 
+class PaymentAnswer(AnswerModel):
+    """Send the customer to `redirect_url`."""
+
+    redirect_url: Annotated[str, Field(description="The gateway's page.")]
+    expires_at: Annotated[AwareDatetime, Field(description="After that ask again for a new page.")]
+
+
 class HealthAnswer(AnswerModel):
     status: Literal["ok"]
 
@@ -168,6 +175,13 @@ class OrderDetailAnswer(OrderAnswer):
     """An order with what happened for it since it was placed, oldest first."""
 
     activity: tuple[ActivityAnswer, ...]
+
+
+class InvoiceAnswer(AnswerModel):
+    """The invoice; its file is where `Location` says, or is being made."""
+
+    invoice_number: Annotated[str, Field(description="Such as INV/2026/000001.")]
+    status: Literal["ready", "in_progress"]
 
 
 class OrderPage(AnswerModel):

@@ -5,21 +5,27 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from skincare.bootstrap import get_app
-from skincare.jobs.catalog import BUDGETS
+from skincare.jobs.catalog import BUDGETS, CHORES
+from skincare.jobs.gauges import job_gauges
 from skincare.jobs.relay import run_relay
+from skincare.metrics import emit
 from skincare.observability import start_invocation, time_left
+from skincare.payments.gauges import payment_gauges
 
 
 def lambda_handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001  a schedule says nothing
-    """Publish what is due and sweep the dead-letter queues; answers the counts."""
+    """Say how everything stands, publish what is due and sweep the dead-letter queues; answers the counts."""
     start_invocation(aws_request_id=context.aws_request_id)
     app = get_app()
+    gauges = {**job_gauges(app.database), **payment_gauges(app.database)}
+    emit({metric: [value] for metric, value in gauges.items()}, Stage=app.settings.stage)
     report = run_relay(
         database=app.database,
         queues=app.queues,
         publisher=app.publisher,
         budgets=BUDGETS,
         time_left=time_left(context),
+        chores=CHORES,
     )
     return {
         "sent": report.sent,

@@ -12,7 +12,7 @@ from skincare.jobs.queues import QueueName
 from skincare.jobs.runner import Runner
 from skincare.observability import start_invocation, time_left
 from worker.answer import BatchResponse, answer
-from worker.registry import REGISTRY
+from worker.runner import make_runner
 
 
 def lambda_handler(event: dict[str, Any], context: LambdaContext) -> BatchResponse:
@@ -28,5 +28,4 @@ def lambda_handler(event: dict[str, Any], context: LambdaContext) -> BatchRespon
 def _runner() -> tuple[QueueName, Runner[App]]:
     app = get_app()
     queue = worker_queue(app.settings)
-    runner = Runner(app, registry=REGISTRY, database=app.database, queue=app.queues[queue], limits=queue.limits)
-    return queue, runner
+    return queue, make_runner(app, queue)

@@ -8,10 +8,9 @@ from contextlib import contextmanager
 from skincare.app import App
 from skincare.jobs.consumer import consume
 from skincare.jobs.queues import QueueName
-from skincare.jobs.runner import Runner
 from skincare.observability import logger
 from worker.answer import leave
-from worker.registry import REGISTRY
+from worker.runner import make_runner
 
 
 def work(app: App, queue: QueueName) -> None:
@@ -19,7 +18,7 @@ def work(app: App, queue: QueueName) -> None:
 
     A second signal does not hurry it. When a handler hung, the process ends with exit code 1.
     """
-    runner = Runner(app, registry=REGISTRY, database=app.database, queue=app.queues[queue], limits=queue.limits)
+    runner = make_runner(app, queue)
     with _stop_on_signal() as stop:
         logger.info("worker.started", queue=queue)
         if not consume(app.queues[queue].source, runner, limits=queue.limits, stop=stop):

@@ -1,10 +1,31 @@
 """Every job type and its handler: one typed line each."""
 
 from skincare.app import App
-from skincare.jobs.catalog import ProcessPayment, SendConfirmationEmail
+from skincare.jobs.catalog import (
+    ExpireOrder,
+    GenerateInvoicePdf,
+    ProcessPayment,
+    ReconcilePayments,
+    SendConfirmationEmail,
+    SendPaymentReceivedEmail,
+    SendRefund,
+)
 from skincare.jobs.registry import Registry
-from worker.handlers import process_payment, send_confirmation_email
+from worker.handlers import (
+    expire_order,
+    generate_invoice_pdf,
+    process_payment,
+    reconcile_payments,
+    send_confirmation_email,
+    send_payment_received_email,
+    send_refund,
+)
 
 REGISTRY: Registry[App] = Registry()
 REGISTRY.add(SendConfirmationEmail, send_confirmation_email.handle)
 REGISTRY.add(ProcessPayment, process_payment.handle)
+REGISTRY.add(SendPaymentReceivedEmail, send_payment_received_email.handle)
+REGISTRY.add(GenerateInvoicePdf, generate_invoice_pdf.handle)
+REGISTRY.add(ExpireOrder, expire_order.handle)
+REGISTRY.add(SendRefund, send_refund.handle)
+REGISTRY.add(ReconcilePayments, reconcile_payments.handle)

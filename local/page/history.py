@@ -21,7 +21,7 @@ class Step:
     """One thing that happened, or will: a retry's time may lie ahead. `about` is the job type or notification.
 
     Events: order_placed, job_queued, attempt_failed, attempt_crashed, retry_planned, job_completed, job_dead,
-    job_cancelled, mail_sent, mail_undeliverable, order_cancelled.
+    job_cancelled, mail_sent, mail_undeliverable, order_paid, order_cancelled.
     """
 
     at: datetime
@@ -36,6 +36,8 @@ def history_of(order: OrderRow) -> list[Step]:
     steps = [Step(_utc(order.created_at), "order_placed")]
     if order.cancelled_at:
         steps.append(Step(_utc(order.cancelled_at), "order_cancelled"))
+    if order.paid_at:
+        steps.append(Step(_utc(order.paid_at), "order_paid"))
     for job in order.jobs:
         steps += _steps_of(job)
     for told in order.notifications:

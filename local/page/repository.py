@@ -43,6 +43,7 @@ class OrderRow:
     items: list[dict[str, Any]]
     jobs: list[dict[str, Any]]
     notifications: list[dict[str, Any]]
+    paid_at: datetime | None = None
 
 
 def read_only(conninfo: str) -> str:
@@ -94,7 +95,8 @@ def newest_orders(conn: Connection, *, limit: int) -> list[OrderRow]:
         conn.cursor(row_factory=dict_row)
         .execute(
             """
-            SELECT o.order_number, o.status, o.email, o.locale, o.total_rupiah, o.created_at, o.cancelled_at, (
+            SELECT o.order_number, o.status, o.email, o.locale, o.total_rupiah, o.created_at, o.cancelled_at,
+                o.paid_at, (
                 SELECT coalesce(jsonb_agg(jsonb_build_object(
                     'sku', i.sku, 'name', i.name, 'quantity', i.quantity, 'unit_price_rupiah', i.unit_price_rupiah
                 ) ORDER BY i.product_id), '[]')
@@ -113,6 +115,8 @@ def newest_orders(conn: Connection, *, limit: int) -> list[OrderRow]:
                     )
                 ) ORDER BY j.created_at, j.id), '[]')
                 FROM jobs j WHERE j.order_number = o.order_number
+                    -- A timer that has not gone off is nothing that happened.
+                    AND NOT (j.unique_key IS NOT NULL AND j.attempts = 0)
             ) AS jobs, (
                 SELECT coalesce(jsonb_agg(jsonb_build_object(
                     'notification_type', n.notification_type, 'status', n.status, 'reason', n.reason,

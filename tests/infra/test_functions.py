@@ -20,6 +20,7 @@ LIMITS: dict[str, FunctionLimits] = {
     "outbox-relay": function_limits.OUTBOX_RELAY,
     "migrator": function_limits.MIGRATOR,
     "oncall": function_limits.ONCALL,
+    "mail-events": function_limits.MAIL_EVENTS,
     **{f"worker-{queue}": function_limits.worker(queue) for queue in QueueName},
 }
 NAMES = sorted(LIMITS)
@@ -86,7 +87,7 @@ class TestCode:
 
     def test_is_named_for_its_package(self, dev: Templates) -> None:
         handlers = {each.properties["Handler"].split(".")[0] for each in dev.functions()}
-        assert handlers == {"api", "worker", "outbox_relay", "migrator", "oncall"}
+        assert handlers == {"api", "worker", "outbox_relay", "migrator", "oncall", "mail_events"}
 
 
 class TestTheApi:
@@ -131,11 +132,31 @@ class TestTheOutboxRelay:
         assert relay.properties["ReservedConcurrentExecutions"] == 1
 
     def test_is_not_repeated_when_it_failed_and_tells(self, templates: Templates) -> None:
-        (once,) = templates.of("AWS::Lambda::EventInvokeConfig")
-        assert once.raw["Properties"]["FunctionName"] == {"Ref": templates.function("outbox-relay").logical_id}
+        relay = {"Ref": templates.function("outbox-relay").logical_id}
+        configurations = templates.of("AWS::Lambda::EventInvokeConfig")
+        (once,) = [each for each in configurations if each.raw["Properties"]["FunctionName"] == relay]
         assert once.properties["MaximumRetryAttempts"] == 0
         destination = once.properties["DestinationConfig"]["OnFailure"]["Destination"]
         assert destination.endswith("-outbox-relay-failures")
+
+
+class TestMailEvents:
+    def test_are_the_bounces_and_complaints_of_our_own_mails(self, templates: Templates, stage: Stage) -> None:
+        (rule,) = templates.of("AWS::Events::Rule")
+        assert rule.properties["EventPattern"] == {
+            "source": ["aws.ses"],
+            "detail-type": ["Email Bounced", "Email Complaint Received"],
+            "detail": {"mail": {"tags": {"ses:configuration-set": [f"skincare-{stage.name}"]}}},
+        }
+        (target,) = rule.properties["Targets"]
+        assert target["Arn"].endswith(f"skincare-{stage.name}-mail-events")
+        (told,) = templates.of("AWS::SES::ConfigurationSetEventDestination")
+        assert {"BOUNCE", "COMPLAINT"} <= {
+            kind.upper() for kind in told.properties["EventDestination"]["MatchingEventTypes"]
+        }
+        assert told.properties["EventDestination"]["EventBridgeDestination"]["EventBusArn"].endswith(
+            "event-bus/default"
+        )
 
 
 class TestTheMigrator:

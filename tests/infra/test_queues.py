@@ -80,6 +80,7 @@ class TestConnections:
             "api": function_limits.API,
             "outbox-relay": function_limits.OUTBOX_RELAY,
             "oncall": function_limits.ONCALL,
+            "mail-events": function_limits.MAIL_EVENTS,
             **{f"worker-{queue}": function_limits.worker(queue) for queue in QueueName},
         }
         names = {f.properties["FunctionName"].removeprefix(f"skincare-{stage.name}-") for f in templates.functions()}

@@ -62,7 +62,7 @@ class TestTheLastUnit:
         assert {answer.code for answer in refusals} == {"out_of_stock"}
         assert all(answer.body["items"] == [{"sku": sku, "requested": 1, "available": 0}] for answer in refusals)
         assert stock(conn, sku) == 0
-        assert written(conn) == {"orders": 1, "order_items": 1, "idempotency_keys": 1, "jobs": 1}
+        assert written(conn) == {"orders": 1, "order_items": 1, "idempotency_keys": 1, "jobs": 1, "timers": 1}
         assert deadlocks() == 0
 
 
@@ -108,7 +108,7 @@ class TestCrossedCarts:
             answers = all_at_once([checkout(app, f"buyer-{number}") for number in range(200)])
         assert Counter(answer.status for answer in answers) == {201: 120, 409: 80}
         assert (stock(conn, "A"), stock(conn, "B")) == (0, 500 - 240)
-        assert written(conn) == {"orders": 120, "order_items": 240, "idempotency_keys": 120, "jobs": 120}
+        assert written(conn) == {"orders": 120, "order_items": 240, "idempotency_keys": 120, "jobs": 120, "timers": 120}
         assert deadlocks() == 0
 
     def test_do_not_meet_cancellations_and_new_prices_the_wrong_way_round(

@@ -25,14 +25,14 @@ from psycopg import Connection
 
 from skincare.adapters.memory_queue import MemoryQueue
 from skincare.database.connection import Database, StaticCredentials
-from skincare.identifiers import JobId, LeaseToken
+from skincare.identifiers import JobId, LeaseToken, new_job_id
 from skincare.jobs import envelope
 from skincare.jobs.models import DueJob, Verdict
 from skincare.jobs.ports import OutgoingMessage, QueuePair, ReceivedMessage
 from skincare.jobs.publisher import Publisher
 from skincare.jobs.queues import QueueName
 from skincare.jobs.relay import run_relay, sweep
-from skincare.jobs.repository import dead_letter, lease, operations, outbox
+from skincare.jobs.repository import dead_letter, lease, operations, outbox, timers
 from skincare.jobs.retry import Completed, DeadLetter, Outcome, Retry, backoff_delay
 from tests import ledger
 
@@ -104,6 +104,33 @@ class JobProtocol(RuleBasedStateMachine):
         job = ledger.enqueue(self.conn, ledger.Sample(), run_at=run_at)
         self.jobs[job.job_id] = History()
         return multiple() if later else [job]
+
+    @rule(key=st.sampled_from(["one", "two"]), later=st.booleans())
+    def set_a_timer(self, key: str, later: bool) -> None:
+        """A timer is set unless an unfinished one has its key, whatever became of earlier ones."""
+        taken = self._keys().count(key)
+        at = self.conn.execute("SELECT now() + interval '30 minutes'").fetchone() if later else None
+        job = timers.insert(
+            self.conn, new_job_id(), ledger.Sample(), unique_key=key, run_at=None if at is None else at[0]
+        )
+        assert (job is None) == (taken == 1)
+        if job is not None:
+            self.jobs[job.job_id] = History()
+
+    @rule(key=st.sampled_from(["one", "two"]))
+    def call_off_a_timer(self, key: str) -> None:
+        row = self.conn.execute(
+            "SELECT id FROM jobs WHERE unique_key = %s AND publish_at IS NOT NULL", [key]
+        ).fetchone()
+        assert timers.cancel(self.conn, key) == (row is not None)
+        if row is not None:
+            self._cancelled(row[0])
+
+    def _keys(self) -> list[str]:
+        rows = self.conn.execute(
+            "SELECT unique_key FROM jobs WHERE unique_key IS NOT NULL AND state NOT IN ('completed', 'cancelled')"
+        )
+        return [key for (key,) in rows]
 
     @rule(target=takes)
     def relay_takes(self) -> list[DueJob]:
@@ -246,9 +273,30 @@ class JobProtocol(RuleBasedStateMachine):
         if self.jobs:
             job_id = data.draw(st.sampled_from(sorted(self.jobs)))
             if operations.cancel(self.conn, [job_id]):
-                history = self.jobs[job_id]
-                history.cancelled = True
-                history.leases = [(start, min(end, self.time)) for start, end in history.leases]
+                self._cancelled(job_id)
+
+    def _cancelled(self, job_id: JobId) -> None:
+        history = self.jobs[job_id]
+        history.cancelled = True
+        history.leases = [(start, min(end, self.time)) for start, end in history.leases]
+
+    @rule(data=st.data())
+    def redrive_what_was_looked_at(self, data: st.DataObject) -> None:
+        """A request whose answer got lost is sent again, also long after: it redrives a death once."""
+        if self.jobs:
+            job_id = data.draw(st.sampled_from(sorted(self.jobs)))
+            number = data.draw(st.integers(1, 3))
+            before = ledger.row(self.conn, job_id)
+            hit = dead_letter.redrive(self.conn, [job_id], only_at=[number])
+            assert bool(hit) == (before["state"] in DEAD and before["dead_letter_no"] == number)
+
+    @rule(data=st.data())
+    def retry_now(self, data: st.DataObject) -> None:
+        if self.jobs:
+            job_id = data.draw(st.sampled_from(sorted(self.jobs)))
+            before = ledger.row(self.conn, job_id)["state"]
+            operations.retry_now(self.conn, [job_id])
+            assert ledger.row(self.conn, job_id)["state"] == before
 
     @rule()
     def redrive_in_the_console(self) -> None:
@@ -276,7 +324,13 @@ class JobProtocol(RuleBasedStateMachine):
 
     @rule()
     def sweep(self) -> None:
-        sweep(self.dead_letters, database=self.database, budgets=BUDGETS, time_left=lambda: timedelta(seconds=50))
+        sweep(
+            self.dead_letters,
+            name=QueueName.NOTIFICATIONS,
+            database=self.database,
+            budgets=BUDGETS,
+            time_left=lambda: timedelta(seconds=50),
+        )
 
     # --- what holds at every moment
 
@@ -288,6 +342,12 @@ class JobProtocol(RuleBasedStateMachine):
             self.conn.execute("SELECT id, state FROM jobs WHERE publish_at IS NULL").fetchall()
         )
         assert set(states.values()) <= {"completed", "cancelled"}
+
+    @invariant()
+    def a_key_has_one_unfinished_job(self) -> None:
+        if hasattr(self, "jobs"):
+            keys = self._keys()
+            assert len(keys) == len(set(keys))
 
     @invariant()
     def what_ended_stays_ended(self) -> None:

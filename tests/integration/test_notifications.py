@@ -7,7 +7,7 @@ from skincare.errors import TransientError
 from skincare.jobs.catalog import SendConfirmationEmail
 from skincare.jobs.publisher import Publisher
 from skincare.locales import Locale
-from skincare.notifications.models import ConfirmationOutcome
+from skincare.notifications.models import NotificationOutcome
 from skincare.notifications.ports import (
     EmailProviderUnavailable,
     EmailSendingStopped,
@@ -16,6 +16,7 @@ from skincare.notifications.ports import (
 )
 from tests.confirmation_bench import SHOP_URL, ConfirmationBench, bench
 from tests.factories import make_product, make_settings
+from tests.fakes.object_store import FakeObjectStore
 from tests.webhooks import FixedSecrets
 from worker.handlers import send_confirmation_email
 
@@ -32,7 +33,7 @@ class TestAnOrder:
             recipient_name="Ani",
             shipping_address="Jl. Melati 5",
         )
-        assert bench.confirm(number) is ConfirmationOutcome.SENT
+        assert bench.confirm(number) is NotificationOutcome.SENT
         [sent] = bench.mail.sent
         assert (sent.to, sent.to_name) == ("buyer@example.com", "Ani")
         assert sent.subject == f"We have received your order {number}"
@@ -66,7 +67,7 @@ class TestAnOrder:
     def test_is_confirmed_once_however_often_the_job_runs(self, bench: ConfirmationBench) -> None:
         number = bench.order()
         outcomes = [bench.confirm(number) for _ in range(3)]
-        assert outcomes == [ConfirmationOutcome.SENT, *[ConfirmationOutcome.ALREADY_SENT] * 2]
+        assert outcomes == [NotificationOutcome.SENT, *[NotificationOutcome.ALREADY_SENT] * 2]
         assert len(bench.mail.sent) == 1
 
     def test_that_was_told_something_else_is_still_confirmed(self, bench: ConfirmationBench) -> None:
@@ -76,24 +77,24 @@ class TestAnOrder:
             INSERT INTO order_notifications (order_id, notification_type, status)
             SELECT id, 'payment_received', 'sent' FROM orders"""
         )
-        assert bench.confirm(number) is ConfirmationOutcome.SENT
+        assert bench.confirm(number) is NotificationOutcome.SENT
 
     def test_is_not_confused_with_another_one(self, bench: ConfirmationBench) -> None:
         bench.confirm(bench.order())
         cancelled, number = bench.order(), bench.order()
         bench.set_status(cancelled, "cancelled")
-        assert bench.confirm(number) is ConfirmationOutcome.SENT
+        assert bench.confirm(number) is NotificationOutcome.SENT
         assert number in bench.mail.sent[1].text
 
     def test_that_is_gone_completes_the_job_without_a_mail(self, bench: ConfirmationBench) -> None:
-        assert bench.confirm("SKN-00000-00000") is ConfirmationOutcome.ORDER_GONE
+        assert bench.confirm("SKN-00000-00000") is NotificationOutcome.ORDER_GONE
         assert bench.mail.sent == []
 
     @pytest.mark.parametrize("status", ["cancelled", "expired", "refunded"])
     def test_that_has_ended_completes_the_job_without_a_mail(self, bench: ConfirmationBench, status: str) -> None:
         number = bench.order()
         bench.set_status(number, status)
-        assert bench.confirm(number) is ConfirmationOutcome.ORDER_CANCELLED
+        assert bench.confirm(number) is NotificationOutcome.ORDER_CANCELLED
         assert bench.mail.sent == []
         assert bench.notifications() == []
 
@@ -101,7 +102,7 @@ class TestAnOrder:
     def test_that_went_on_is_confirmed_late(self, bench: ConfirmationBench, status: str) -> None:
         number = bench.order()
         bench.set_status(number, status)
-        assert bench.confirm(number) is ConfirmationOutcome.SENT
+        assert bench.confirm(number) is NotificationOutcome.SENT
 
 
 class TestARecipientWhoCannotBeMailed:
@@ -115,8 +116,8 @@ class TestARecipientWhoCannotBeMailed:
     ) -> None:
         number = bench.order()
         bench.mail.fail_next(EmailUndeliverable("refused with MessageRejected"))
-        assert bench.confirm(number) is ConfirmationOutcome.UNDELIVERABLE
-        assert bench.confirm(number) is ConfirmationOutcome.UNDELIVERABLE
+        assert bench.confirm(number) is NotificationOutcome.UNDELIVERABLE
+        assert bench.confirm(number) is NotificationOutcome.UNDELIVERABLE
         self.assert_given_up(bench, "refused with MessageRejected")
 
     @pytest.mark.parametrize("address", ["buyer@example.com", "BUYER@Example.COM"])
@@ -126,18 +127,18 @@ class TestARecipientWhoCannotBeMailed:
         bench.suppress("buyer@example.com")
         bench.suppress("other@example.com")
         bench.mail.fail_always(AssertionError("the provider was asked"))
-        assert bench.confirm(bench.order(stored_email=address)) is ConfirmationOutcome.UNDELIVERABLE
+        assert bench.confirm(bench.order(stored_email=address)) is NotificationOutcome.UNDELIVERABLE
         self.assert_given_up(bench, "the recipient is suppressed")
 
     def test_because_an_older_release_took_a_bad_address_is_marked(self, bench: ConfirmationBench) -> None:
         number = bench.order(stored_email="jörg@example.com")
-        assert bench.confirm(number) is ConfirmationOutcome.UNDELIVERABLE
+        assert bench.confirm(number) is NotificationOutcome.UNDELIVERABLE
         self.assert_given_up(bench, "the recipient's address must have only ASCII characters before the @")
 
     def test_is_not_confused_with_one_whose_address_is_like_it(self, bench: ConfirmationBench) -> None:
         bench.suppress("ani.buyer@example.com")
         bench.suppress("buyer@example.com.id")
-        assert bench.confirm(bench.order(email="buyer@example.com")) is ConfirmationOutcome.SENT
+        assert bench.confirm(bench.order(email="buyer@example.com")) is NotificationOutcome.SENT
 
 
 class TestATroubleOfTheProvider:
@@ -156,7 +157,7 @@ class TestATroubleOfTheProvider:
                 bench.confirm(number)
         assert bench.notifications() == []
         bench.mail.fail_always(None)
-        assert [bench.confirm(number) for number in numbers] == [ConfirmationOutcome.SENT] * 5
+        assert [bench.confirm(number) for number in numbers] == [NotificationOutcome.SENT] * 5
         assert len(bench.mail.sent) == 5
 
     def test_that_is_unforeseen_leaves_no_mark_either(self, bench: ConfirmationBench) -> None:
@@ -176,6 +177,7 @@ class TestTheHandler:
             publisher=Publisher(bench.database, {}),
             email=bench.mail,
             webhook_secrets=FixedSecrets({}),
+            files=FakeObjectStore(),
         )
         send_confirmation_email.handle(SendConfirmationEmail(order_number=number), app)
         assert f"https://toko.example.com/orders/{number}" in bench.mail.sent[0].text

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from skincare.database.connection import Database, DatabaseUnavailable, StaticCredentials
-from skincare.notifications.models import ConfirmationOutcome
+from skincare.notifications.models import NotificationOutcome
 from tests.confirmation_bench import ConfirmationBench, WithinSend, bench
 from tests.factories import make_product
 
@@ -23,8 +23,8 @@ class TestAMark:
                 bench.confirm(number, mail)
             assert len(mail.sent) == 1
             owner.execute("ALTER TABLE hidden RENAME TO order_notifications")
-        assert bench.confirm(number) is ConfirmationOutcome.SENT
-        assert bench.confirm(number) is ConfirmationOutcome.ALREADY_SENT
+        assert bench.confirm(number) is NotificationOutcome.SENT
+        assert bench.confirm(number) is NotificationOutcome.ALREADY_SENT
         assert len(bench.mail.sent) == 1
 
     def test_that_finds_the_database_gone_is_a_transient_failure(
@@ -48,14 +48,14 @@ class TestAMark:
             SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
             WHERE datname = current_database() AND pid <> pg_backend_pid()"""
         mail = WithinSend(lambda: bench.conn.execute(cut_the_others))
-        assert bench.confirm(bench.order(), mail) is ConfirmationOutcome.SENT
+        assert bench.confirm(bench.order(), mail) is NotificationOutcome.SENT
         assert len(bench.notifications()) == 1
 
     def test_by_two_workers_at_once_is_one_row(self, bench: ConfirmationBench, database_url: str) -> None:
         number = bench.order()
         bench.database = Database(StaticCredentials(database_url), max_connections=2)
         mail = WithinSend(threading.Barrier(2, timeout=20).wait)
-        outcomes: list[ConfirmationOutcome] = []
+        outcomes: list[NotificationOutcome] = []
         workers = [
             threading.Thread(target=lambda: outcomes.append(bench.confirm(number, mail)), daemon=True) for _ in range(2)
         ]
@@ -64,7 +64,7 @@ class TestAMark:
         for worker in workers:
             worker.join(30)
         bench.database.close()
-        assert outcomes == [ConfirmationOutcome.SENT] * 2
+        assert outcomes == [NotificationOutcome.SENT] * 2
         assert len(mail.sent) == 2
         assert len(bench.notifications()) == 1
 
@@ -73,7 +73,7 @@ class TestAMark:
         mail = WithinSend(lambda: bench.delete(number))
         with pytest.raises(psycopg.errors.ForeignKeyViolation):
             bench.confirm(number, mail)
-        assert bench.confirm(number) is ConfirmationOutcome.ORDER_GONE
+        assert bench.confirm(number) is NotificationOutcome.ORDER_GONE
 
 
 class TestTheDatabase:
@@ -83,7 +83,7 @@ class TestTheDatabase:
     ) -> None:
         number = bench.order(lines={make_product(bench.conn).sku: 1 for _ in range(lines)})
         statements = count_statements(monkeypatch)
-        assert bench.confirm(number) is ConfirmationOutcome.SENT
+        assert bench.confirm(number) is NotificationOutcome.SENT
         assert [statement.split()[0] for statement in statements] == ["SELECT", "INSERT"]
 
     def test_is_asked_once_where_there_is_nothing_to_send(
@@ -92,7 +92,7 @@ class TestTheDatabase:
         number = bench.order()
         bench.confirm(number)
         statements = count_statements(monkeypatch)
-        assert bench.confirm(number) is ConfirmationOutcome.ALREADY_SENT
+        assert bench.confirm(number) is NotificationOutcome.ALREADY_SENT
         assert [statement.split()[0] for statement in statements] == ["SELECT"]
 
     def test_has_its_only_connection_back_and_no_transaction_open_during_the_send(

@@ -41,6 +41,8 @@ class TestStoredEvidence:
             "amount_rupiah = 1",
             "order_number = 'SKN-BBBBB-BBBBB'",
             "event_key = 'x'",
+            "attempt_no = 1",
+            "refund_key = 'x'",
         ],
     )
     def test_is_not_rewritten(self, conn: Connection, change: str) -> None:

@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -18,8 +19,8 @@ from api.http_settings import HTTP
 from skincare.app import App
 from skincare.payments.gateways import doku
 from skincare.payments.models import Webhook
-from tests.factories import make_settings
-from tests.http import Answer, RecordingPublisher, call, http_event, make_app
+from tests.factories import make_order, make_settings
+from tests.http import Answer, Client, RecordingPublisher, call, http_event, make_app, open_app
 from tests.log import recorded_log
 from tests.payments import events, new_order, order_status, run_jobs
 from tests.webhooks import OTHER_SECRETS, SECRETS, SENDERS, body_of, webhook_of, with_header
@@ -53,6 +54,32 @@ class TestAWebhook:
             answer = post(app, webhook, PATHS[gateway])
             assert (answer.status, answer.text) == (200, '{"status":"ok"}')
         assert events(conn) == [("received", "paid")]
+
+    def test_is_answered_ok_whether_it_or_a_cancellation_wins(self, database_url: str, conn: Connection) -> None:
+        with open_app(database_url, max_connections=2) as app, ThreadPoolExecutor(2) as pool:
+            for round_ in range(6):
+                number = make_order(conn, user_id="ani").order.order_number
+                ready = threading.Barrier(2)
+
+                def pay(number: str = number, round_: int = round_, ready: threading.Barrier = ready) -> int:
+                    ready.wait(timeout=20)
+                    changes = {"event_id": number, "transaction_id": f"trx-{round_}"}
+                    status = send(app, "standard_webhooks", order_number=number, **changes).status
+                    run_jobs(app)
+                    return status
+
+                def cancel(number: str = number, ready: threading.Barrier = ready) -> int:
+                    ready.wait(timeout=20)
+                    return Client(app, "ani").cancel(number).status
+
+                paid, cancelled = pool.submit(pay), pool.submit(cancel)
+                ends = {200: ("cancelled", [("order_closed",)]), 409: ("paid", [])}
+                assert paid.result(timeout=30) == 200
+                left = conn.execute(
+                    "SELECT kind FROM payment_anomalies a JOIN orders o ON o.id = a.order_id WHERE order_number = %s",
+                    [number],
+                ).fetchall()
+                assert (order_status(conn, number), left) == ends[cancelled.result(timeout=30)]
 
     def test_pays_an_order(self, app: App, conn: Connection) -> None:
         number = new_order(conn)

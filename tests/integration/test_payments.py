@@ -3,7 +3,6 @@
 import itertools
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
 from psycopg import Connection, errors
@@ -14,7 +13,7 @@ from skincare.jobs.catalog import ProcessPayment
 from skincare.orders import repository as orders
 from skincare.orders.models import OrderStatus
 from skincare.payments import repository
-from skincare.payments.errors import ConfirmationMissing, PaidOrderUnknown, PaymentEventUnknown, TransactionContested
+from skincare.payments.errors import PaidOrderUnknown, PaymentEventUnknown, TransactionContested
 from skincare.payments.settlement import settle
 from tests.factories import make_order, make_product
 from tests.http import RecordingPublisher, open_app
@@ -125,15 +124,6 @@ class TestAPaidEvent:
     def test_that_is_not_visible_comes_back(self, app: App) -> None:
         with pytest.raises(PaymentEventUnknown):
             process_payment.handle(ProcessPayment(event_id=str(uuid7())), app)
-
-    @pytest.mark.parametrize("gateway", ["midtrans", "xendit"])
-    def test_whose_status_nobody_signed_moves_no_money(self, app: App, conn: Connection, gateway: str) -> None:
-        number = new_order(conn)
-        change: dict[str, Any] = {"order_id" if gateway == "midtrans" else "external_id": number}
-        take_in(app, gateway, **change)
-        with pytest.raises(ConfirmationMissing):
-            run_jobs(app)
-        assert (order_status(conn, number), payments(conn)) == ("pending", [])
 
 
 class TestTwoPayments:

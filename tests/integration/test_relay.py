@@ -3,13 +3,15 @@
 from collections.abc import Iterator
 from datetime import timedelta
 
+import psycopg
 import pytest
 
 from skincare.jobs.envelope import Envelope
 from skincare.jobs.models import DueJob
 from skincare.jobs.ports import OutgoingMessage
+from skincare.jobs.queues import QueueName
 from skincare.jobs.relay import TAKE_LIMIT, RelayReport, run_relay, sweep
-from skincare.jobs.repository import dead_letter, lease, operations
+from skincare.jobs.repository import dead_letter, lease, operations, quarantine
 from skincare.jobs.retry import DeadLetter
 from tests import ledger
 from tests.log import recorded_log
@@ -17,6 +19,16 @@ from tests.worker_bench import Bench, plenty
 
 BUDGETS = {"sample": timedelta(hours=1)}
 HOUR = timedelta(hours=1)
+UNKNOWN = "01890000-0000-7000-8000-000000000000"
+FOREIGN = [
+    '{"Event":"s3:TestEvent"}',
+    "[]",
+    '"x"',
+    "null",
+    '{"id":"j","type":"unknown","payload":{}}',
+    "{oops",
+    f'{{"id":"{UNKNOWN}","type":"sample","payload":{{}}}}',
+]
 
 
 @pytest.fixture
@@ -29,6 +41,16 @@ def bench(database_url: str) -> Iterator[Bench]:
 def relay(bench: Bench) -> RelayReport:
     return run_relay(
         database=bench.database, queues=bench.queues, publisher=bench.publisher, budgets=BUDGETS, time_left=plenty
+    )
+
+
+def sweep_once(bench: Bench) -> int:
+    return sweep(
+        bench.dead_letters,
+        name=QueueName.NOTIFICATIONS,
+        database=bench.database,
+        budgets=BUDGETS,
+        time_left=plenty,
     )
 
 
@@ -128,13 +150,52 @@ class TestSweep:
             operations.cancel(conn, [job.job_id for job in waste])
         for job in waste:
             bench.dead_letters.enqueue([OutgoingMessage(Envelope(job.job_id, "sample", {}).encode())])
-        assert sweep(bench.dead_letters, database=bench.database, budgets=BUDGETS, time_left=plenty) == 15
+        assert sweep_once(bench) == 15
         assert len(bench.dead_letters.visible()) == 25
 
-    def test_leaves_what_it_cannot_read_to_a_person(self, bench: Bench) -> None:
+    @pytest.mark.parametrize("body", FOREIGN)
+    def test_keeps_what_belongs_to_no_job_whole_and_once_before_it_leaves_the_queue(
+        self, bench: Bench, body: str
+    ) -> None:
+        for _ in range(2):
+            bench.dead_letters.enqueue([OutgoingMessage(body, {"origin": "elsewhere"})])
+            assert sweep_once(bench) == 1
+        assert bench.dead_letters.all() == []
+        with bench.database.connection() as conn:
+            (message,) = quarantine.waiting(conn, limit=10)
+            found = quarantine.content(conn, message.id)
+        assert found == (message, body, {"origin": "elsewhere"})
+        assert message.queue == "notifications"
+        assert message.reason
+
+    def test_leaves_what_the_quarantine_does_not_take_where_it_is(self, bench: Bench, owner_url: str) -> None:
         bench.dead_letters.enqueue([OutgoingMessage("{oops")])
-        assert sweep(bench.dead_letters, database=bench.database, budgets=BUDGETS, time_left=plenty) == 0
+        with psycopg.connect(owner_url, autocommit=True) as owner:
+            owner.execute("REVOKE INSERT ON quarantined_messages FROM app")
+        with recorded_log() as log:
+            assert sweep_once(bench) == 0
         assert [letter.body for letter in bench.dead_letters.visible()] == ["{oops"]
+        assert "message.not_quarantined" in [line["message"] for line in log.lines]
+
+    def test_what_a_person_closed_waits_again_when_it_is_met_again(self, bench: Bench) -> None:
+        for _ in range(2):
+            bench.dead_letters.enqueue([OutgoingMessage("{oops")])
+            sweep_once(bench)
+            with bench.database.connection() as conn:
+                (message,) = quarantine.waiting(conn, limit=10)
+                assert quarantine.close(conn, message.id)
+                assert not quarantine.close(conn, message.id)
+                assert quarantine.waiting(conn, limit=10) == []
+
+    def test_what_the_worker_buried_arrives_in_the_quarantine_with_its_reason(self, bench: Bench) -> None:
+        bench.put(f'{{"id":"{UNKNOWN}","type":"sample","payload":{{}}}}')
+        bench.work()
+        assert sweep_once(bench) == 1
+        with bench.database.connection() as conn:
+            (message,) = quarantine.waiting(conn, limit=10)
+            found = quarantine.content(conn, message.id)
+        assert found is not None
+        assert found[2]["error_class"] == "JobUnknown"
 
     def test_a_message_that_sqs_gave_up_on_brings_its_job_back(self, bench: Bench) -> None:
         job = bench.add("x")

@@ -4,6 +4,7 @@ import inspect
 import pkgutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from types import ModuleType
 
@@ -15,17 +16,29 @@ import skincare
 from skincare.carts import repository as carts
 from skincare.catalog import repository as catalog
 from skincare.database.connection import Database, StaticCredentials
-from skincare.identifiers import new_job_id, new_order_number, uuid7
-from skincare.jobs.repository import dead_letter, lease, operations, outbox
+from skincare.identifiers import UserId, new_job_id, new_order_number, uuid7
+from skincare.invoices import repository as invoices
+from skincare.jobs.catalog import ReconcilePayments
+from skincare.jobs.queues import QueueName
+from skincare.jobs.repository import dead_letter, lease, operations, outbox, quarantine, timers
 from skincare.jobs.retry import Completed
 from skincare.notifications import repository as notifications
 from skincare.notifications.models import NotificationStatus, NotificationType
+from skincare.operations.models import Caller
+from skincare.operations.repository import audit, backlog, changes, dead_jobs, stories
 from skincare.orders import repository as orders
 from skincare.payments import repository as payments
-from skincare.payments.models import EventId, EventStatus, GatewayEvent, Report
-from skincare.payments.settlement import PaymentEvent, settle
+from skincare.payments.anomalies import repository as anomalies
+from skincare.payments.answers import repository as answers
+from skincare.payments.attempts import repository as attempts
+from skincare.payments.expiry import repository as expiry
+from skincare.payments.models import Attempt, EventId, EventStatus, GatewayEvent, Report
+from skincare.payments.reconciliation import repository as reconciliation
+from skincare.payments.refunds import repository as refunds
+from skincare.payments.refunds.models import RefundRow
+from skincare.payments.settlement import Payment, PaymentEvent, settle
 from tests import ledger
-from tests.factories import fill_cart, make_order, make_place_order, make_product, make_user_id
+from tests.factories import fill_cart, make_order, make_place_order, make_product, make_user_id, pay
 from tests.wire import Wire
 
 TIMES = 10
@@ -48,7 +61,9 @@ def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], 
         (carts, "remove_item"): lambda: carts.remove_item(conn, user, make_product(seed).sku),
         (catalog, "find"): lambda: catalog.find(conn, product.sku),
         (catalog, "list_after"): lambda: catalog.list_after(conn, "", limit=10),
-        (notifications, "load_order_to_confirm"): lambda: notifications.load_order_to_confirm(conn, order.order_number),
+        (notifications, "load_order_to_tell"): lambda: notifications.load_order_to_tell(
+            conn, order.order_number, NotificationType.ORDER_CONFIRMATION
+        ),
         (notifications, "record_notification"): lambda: notifications.record_notification(
             conn, order_id, NotificationType.ORDER_CONFIRMATION, NotificationStatus.SENT
         ),
@@ -61,6 +76,9 @@ def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], 
         (orders, "list_before"): lambda: orders.list_before(conn, buyer, None, limit=10),
         (orders, "cancel"): lambda: orders.cancel(conn, buyer, order.order_number),
         (outbox, "insert"): lambda: outbox.insert(conn, new_job_id(), ledger.PAYLOAD),
+        (outbox, "insert_all"): lambda: outbox.insert_all(
+            conn, [ledger.PAYLOAD] * 2, order_number=None, request_id=None
+        ),
         (outbox, "take_due"): lambda: outbox.take_due(conn, limit=10),
         (outbox, "mark_published"): lambda: outbox.mark_published(conn, [waiting]),
         (outbox, "dead_letter_refused"): lambda: outbox.dead_letter_refused(
@@ -73,9 +91,57 @@ def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], 
         ),
         (dead_letter, "sweep"): lambda: dead_letter.sweep(conn, [(waiting.job_id, None)], budgets={}),
         (dead_letter, "redrive"): lambda: dead_letter.redrive(conn, [refused.job_id]),
+        (timers, "insert"): lambda: timers.insert(conn, new_job_id(), ledger.PAYLOAD, unique_key="wire"),
+        (timers, "cancel"): lambda: timers.cancel(conn, "wire"),
+        (timers, "insert_daily"): lambda: timers.insert_daily(conn, new_job_id(), ReconcilePayments()),
         (operations, "cancel"): lambda: operations.cancel(conn, [waiting.job_id]),
         (operations, "list_jobs"): lambda: operations.list_jobs(conn),
+        (operations, "retry_now"): lambda: operations.retry_now(conn, [waiting.job_id]),
+        (outbox, "take_these"): lambda: outbox.take_these(conn, [waiting.job_id]),
+        (dead_letter, "discard"): lambda: dead_letter.discard(conn, [refused.job_id], only_at=[1]),
+        (notifications, "suppress_recipient"): lambda: notifications.suppress_recipient(conn, "a@b.c", reason="x"),
+        (operations, "backlog"): lambda: operations.backlog(conn),
         **payment_queries(conn, seed),
+        **invoice_queries(conn, seed),
+        **money_queries(conn, seed),
+        **oncall_queries(conn, seed),
+    }
+
+
+def oncall_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], Query]:
+    """Return the part of `queries` that the on-call engineer asks."""
+    order = make_order(seed).order.order_number
+    job_id = ledger.enqueue(seed, order_number=order).job_id
+    message_id = quarantine.keep(seed, QueueName.PAYMENTS, order, {}, reason="x")
+    caller = Caller("me", "invocation-1")
+    return {
+        (quarantine, "keep"): lambda: quarantine.keep(conn, QueueName.PAYMENTS, order, {}, reason="x"),
+        (quarantine, "waiting"): lambda: quarantine.waiting(conn, limit=1),
+        (quarantine, "content"): lambda: quarantine.content(conn, message_id),
+        (quarantine, "close"): lambda: quarantine.close(conn, message_id),
+        (audit, "record"): lambda: audit.record(
+            conn, caller, operation="x", reason=None, request={"x": 1}, counts={"x": 1}
+        ),
+        (dead_jobs, "groups"): lambda: dead_jobs.groups(conn),
+        (dead_jobs, "find"): lambda: dead_jobs.find(conn, dead_jobs.Which(), after=job_id, limit=1),
+        (dead_jobs, "types_of"): lambda: dead_jobs.types_of(conn, [job_id]),
+        (dead_jobs, "past_use"): lambda: dead_jobs.past_use(conn, [job_id]),
+        (stories, "jobs"): lambda: stories.jobs(conn, [job_id]),
+        (stories, "jobs_of_order"): lambda: stories.jobs_of_order(conn, order, limit=1),
+        (stories, "payload_and_release"): lambda: stories.payload_and_release(conn, job_id),
+        (stories, "attempts"): lambda: stories.attempts(conn, job_id),
+        (stories, "order"): lambda: stories.order(conn, order),
+        (backlog, "outbox"): lambda: backlog.outbox(conn),
+        (backlog, "payments"): lambda: backlog.payments(conn, limit=1),
+        (backlog, "review_event"): lambda: backlog.review_event(conn, job_id),
+        (changes, "review_event"): lambda: changes.review_event(conn, job_id),
+        (backlog, "resolve_anomaly"): lambda: backlog.resolve_anomaly(conn, 1),
+        (changes, "redrive"): lambda: changes.redrive(conn, {job_id: 1}, may_run_again=lambda _: True),
+        (changes, "discard"): lambda: changes.discard(conn, {job_id: 1}),
+        (changes, "cancel"): lambda: changes.cancel(conn, [job_id]),
+        (changes, "retry_now"): lambda: changes.retry_now(conn, [job_id]),
+        (changes, "resolve_anomaly"): lambda: changes.resolve_anomaly(conn, 1),
+        (changes, "close_quarantined"): lambda: changes.close_quarantined(conn, message_id),
     }
 
 
@@ -111,6 +177,7 @@ def payment_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType
         (payments, "find_event"): lambda: payments.find_event(conn, paid.event_id),
         (payments, "lock_order"): lambda: payments.lock_order(conn, number),
         (payments, "total_of"): lambda: payments.total_of(conn, number),
+        (payments, "open_work"): lambda: payments.open_work(conn),
         (payments, "mark_applied"): lambda: payments.mark_applied(conn, paid.event_id),
         (payments, "applied_events"): lambda: payments.applied_events(conn, number),
         (payments, "foreign_transactions"): lambda: payments.foreign_transactions(conn, order.id, [paid.transaction]),
@@ -118,6 +185,70 @@ def payment_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType
             conn, order, settle(order.status, order.total_rupiah, [paid, wrong]), event_id=paid.event_id
         ),
     }
+
+
+def invoice_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], Query]:
+    """Return the part of `queries` that is about invoices."""
+    number = pay(seed, make_order(seed).order.order_number)
+    (unpaid,) = seed.execute(
+        "SELECT id FROM orders WHERE order_number = %s", [make_order(seed).order.order_number]
+    ).fetchone() or (0,)
+    invoice = invoices.load(seed, number)
+    assert invoice is not None
+    return {
+        (invoices, "take_number"): lambda: invoices.take_number(conn, unpaid),
+        (invoices, "load"): lambda: invoices.load(conn, number),
+        (invoices, "record_made"): lambda: invoices.record_made(conn, invoice),
+        (invoices, "find"): lambda: invoices.find(conn, UserId("ani"), number),
+    }
+
+
+def money_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], Query]:
+    """Return the part of `queries` that is about expiry, refunds and reconciliation."""
+    number = make_order(seed).order.order_number
+    order = payments.lock_order(seed, number)
+    assert order is not None
+    attempt = Attempt(number, 1, 150_000, datetime(2026, 1, 15, tzinfo=UTC))
+    refund = RefundRow("wire-1", number, "doku", number, 1, "x", "x")
+    payment = Payment(("doku", number), EventStatus.PAID, refund_keys=frozenset({"wire-1"}))
+    return {
+        (payments, "quarantine_overdue"): lambda: payments.quarantine_overdue(
+            conn, EventId(uuid7()), flaw="x", after=timedelta(0)
+        ),
+        (anomalies, "save_anomalies"): lambda: anomalies.save_anomalies(
+            conn, [], order_id=order.id, expected_rupiah=150_000
+        ),
+        (attempts, "of_order"): lambda: attempts.of_order(conn, number, gateway="doku"),
+        (attempts, "lock_order"): lambda: attempts.lock_order(conn, UserId("wire"), number),
+        (attempts, "find_open"): lambda: attempts.find_open(conn, order.id),
+        (attempts, "open_next"): lambda: attempts.open_next(conn, order.id, gateway="doku"),
+        (attempts, "keep_url"): lambda: attempts.keep_url(conn, attempt, "https://pay.example.com"),
+        (answers, "known_facts"): lambda: answers.known_facts(conn, number),
+        (expiry, "load"): lambda: expiry.load(conn, number),
+        (expiry, "expire"): lambda: expiry.expire(conn, number, attempts=1),
+        (refunds, "find"): lambda: refunds.find(conn, "wire-1"),
+        (refunds, "refundable"): lambda: refunds.refundable(conn, order.id, transaction_id=None, anomaly_id=1),
+        (refunds, "insert"): lambda: _refused(lambda: refunds.insert(conn, order.id, refund)),
+        (refunds, "mark_sent"): lambda: refunds.mark_sent(conn, "wire-1"),
+        (refunds, "mark_refused"): lambda: refunds.mark_refused(conn, "wire-1", refusal="x"),
+        (refunds, "book"): lambda: refunds.book(conn, order.id, [payment]),
+        (reconciliation, "unattended"): lambda: reconciliation.unattended(
+            conn, overdue_after=timedelta(days=1), limit=10
+        ),
+        (reconciliation, "discrepancies"): lambda: reconciliation.discrepancies(conn, limit=10),
+        (reconciliation, "save_findings"): lambda: reconciliation.save_findings(
+            conn, [reconciliation.Finding("x", "x", None)]
+        ),
+        (reconciliation, "open_findings"): lambda: reconciliation.open_findings(conn, limit=10),
+        (reconciliation, "attempts_to_ask"): lambda: reconciliation.attempts_to_ask(conn, limit=10),
+        (reconciliation, "mark_asked"): lambda: reconciliation.mark_asked(conn, [attempt]),
+    }
+
+
+def _refused(query: Query) -> None:
+    """Send a query that a constraint refuses: there is no such payment."""
+    with pytest.raises(errors.ForeignKeyViolation):
+        query()
 
 
 def repository_functions() -> set[tuple[str, str]]:

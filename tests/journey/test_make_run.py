@@ -113,6 +113,19 @@ class TestARunningShop:
         assert listed("--state", "dead_letter") == []
         assert number in terminals.cli("jobs", "list").stdout
 
+    def test_the_on_call_engineer_asks_the_function(self, shop: tuple[Terminals, Command]) -> None:
+        terminals, _ = shop
+        number = place_order(terminals, "asker")
+        wait_for(lambda: mails_about(terminals, number), "the mail")
+        told = terminals.cli("order", number)
+        assert (told.returncode, told.stderr) == (0, "")
+        assert "mail sent" in told.stdout
+        assert "asker" not in told.stdout
+        nothing = terminals.cli("dlq", "list")
+        assert (nothing.returncode, nothing.stdout) == (1, "Nothing is dead.\n")
+        assert terminals.cli("dlq", "redrive", "--all", "--reason", "a try").returncode == 1
+        assert terminals.cli("outbox", "--json").returncode == 0
+
     def test_the_command_line_pays_an_order(self, shop: tuple[Terminals, Command]) -> None:
         terminals, _ = shop
         number = place_order(terminals, "payer")

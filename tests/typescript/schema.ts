@@ -154,6 +154,48 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/orders/{order_number}/invoice": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Fetch the invoice of a paid order
+         * @description `Location` leads to its PDF for five minutes. While the file is being made the answer is 202 with
+         *     `Retry-After`.
+         */
+        get: operations["fetch_invoice"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/orders/{order_number}/payment": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Start the payment of a pending order
+         * @description It answers the gateway's page. While that can be used every call answers the same one; after `expires_at`, or
+         *     once the gateway has closed it, the next call opens another.
+         */
+        post: operations["start_payment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/payments/webhook": {
         parameters: {
             query?: never;
@@ -591,6 +633,48 @@ export interface components {
             request_id: string;
         };
         /**
+         * InvoiceAnswer
+         * @description The invoice; its file is where `Location` says, or is being made.
+         */
+        InvoiceAnswer: {
+            /** @description Such as INV/2026/000001. */
+            invoice_number: string;
+            /** @enum {string} */
+            status: "ready" | "in_progress";
+        };
+        /**
+         * InvoiceUnknownProblem
+         * @description You have no paid order with this number, so there is no invoice.
+         */
+        InvoiceUnknownProblem: {
+            /**
+             * @description A URN made of `code`.
+             * @constant
+             */
+            type: "urn:skincare:problem:invoice_unknown";
+            /**
+             * @description What kind of problem it is, for people.
+             * @constant
+             */
+            title: "No such invoice";
+            /**
+             * @description The HTTP status of the answer.
+             * @constant
+             */
+            status: 404;
+            /** @description What to know about this occurrence, for people. */
+            detail: string;
+            /** @description A URN made of `request_id`. */
+            instance: string;
+            /**
+             * @description The kind of problem, for programs.
+             * @constant
+             */
+            code: "invoice_unknown";
+            /** @description As in the header X-Request-Id: quote it when asking for help. */
+            request_id: string;
+        };
+        /**
          * MediaTypeUnsupportedProblem
          * @description Send JSON with the content type application/json.
          */
@@ -727,6 +811,40 @@ export interface components {
             order_status: components["schemas"]["OrderStatus"];
         };
         /**
+         * OrderNotPayableProblem
+         * @description The order is not pending any more, or its time to be paid is over.
+         */
+        OrderNotPayableProblem: {
+            /**
+             * @description A URN made of `code`.
+             * @constant
+             */
+            type: "urn:skincare:problem:order_not_payable";
+            /**
+             * @description What kind of problem it is, for people.
+             * @constant
+             */
+            title: "The order cannot be paid";
+            /**
+             * @description The HTTP status of the answer.
+             * @constant
+             */
+            status: 409;
+            /** @description What to know about this occurrence, for people. */
+            detail: string;
+            /** @description A URN made of `request_id`. */
+            instance: string;
+            /**
+             * @description The kind of problem, for programs.
+             * @constant
+             */
+            code: "order_not_payable";
+            /** @description As in the header X-Request-Id: quote it when asking for help. */
+            request_id: string;
+            /** @description How far the order has gone. */
+            order_status: components["schemas"]["OrderStatus"];
+        };
+        /**
          * OrderPage
          * @description A part of the caller's orders; `next_cursor` leads to the next one.
          */
@@ -816,6 +934,19 @@ export interface components {
             request_id: string;
             /** @description The lines that ask for too much. */
             items: components["schemas"]["Shortage"][];
+        };
+        /**
+         * PaymentAnswer
+         * @description Send the customer to `redirect_url`.
+         */
+        PaymentAnswer: {
+            /** @description The gateway's page. */
+            redirect_url: string;
+            /**
+             * Format: date-time
+             * @description After that ask again for a new page.
+             */
+            expires_at: string;
         };
         /**
          * PaymentStatus
@@ -1870,7 +2001,7 @@ export interface operations {
             /** @description An order at the prices of its checkout. */
             201: {
                 headers: {
-                    /** @description The path of what was made. */
+                    /** @description Where to find what was made or asked for. */
                     location: string;
                     /** @description Names the request; quote it when something went wrong. */
                     "x-request-id": string;
@@ -2158,6 +2289,254 @@ export interface operations {
                 };
                 content: {
                     "application/problem+json": components["schemas"]["ConcurrentRequestProblem"] | components["schemas"]["OrderNotCancellableProblem"];
+                };
+            };
+            /** @description `body_too_large`: A body has at most 65536 bytes. */
+            413: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["BodyTooLargeProblem"];
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+            /** @description `validation_failed`: The fields listed in errors break a rule. */
+            422: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ValidationFailedProblem"];
+                };
+            };
+            /** @description The gateway takes no more requests at the moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+            /** @description `internal_error`: The error is on our side and has been recorded. */
+            500: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["InternalErrorProblem"];
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+            /** @description `unavailable`: Repeat the request shortly, with the same Idempotency-Key. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "retry-after"?: number;
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["UnavailableProblem"];
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+        };
+    };
+    fetch_invoice: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description As answered when the order was placed: SKN-XXXXX-XXXXX. */
+                order_number: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The invoice; its file is where `Location` says, or is being made. */
+            202: {
+                headers: {
+                    /** @description Whether the answer may be kept. */
+                    "cache-control": string;
+                    /** @description Seconds to wait before the next try. */
+                    "retry-after"?: number;
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvoiceAnswer"];
+                };
+            };
+            /** @description The invoice; its file is where `Location` says, or is being made. */
+            303: {
+                headers: {
+                    /** @description Whether the answer may be kept. */
+                    "cache-control": string;
+                    /** @description Where to find what was made or asked for. */
+                    location: string;
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvoiceAnswer"];
+                };
+            };
+            /** @description `unauthenticated`: The request carries no usable token. */
+            401: {
+                headers: {
+                    /** @description The scheme of the token. */
+                    "www-authenticate"?: string;
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["UnauthenticatedProblem"];
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+            /** @description `invoice_unknown`: You have no paid order with this number, so there is no invoice. */
+            404: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["InvoiceUnknownProblem"];
+                };
+            };
+            /** @description `body_too_large`: A body has at most 65536 bytes. */
+            413: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["BodyTooLargeProblem"];
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+            /** @description `validation_failed`: The fields listed in errors break a rule. */
+            422: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ValidationFailedProblem"];
+                };
+            };
+            /** @description The gateway takes no more requests at the moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+            /** @description `internal_error`: The error is on our side and has been recorded. */
+            500: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["InternalErrorProblem"];
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+            /** @description `unavailable`: Repeat the request shortly, with the same Idempotency-Key. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "retry-after"?: number;
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["UnavailableProblem"];
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+        };
+    };
+    start_payment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description As answered when the order was placed: SKN-XXXXX-XXXXX. */
+                order_number: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Send the customer to `redirect_url`. */
+            200: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaymentAnswer"];
+                };
+            };
+            /** @description `unauthenticated`: The request carries no usable token. */
+            401: {
+                headers: {
+                    /** @description The scheme of the token. */
+                    "www-authenticate"?: string;
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["UnauthenticatedProblem"];
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+            /** @description `order_unknown`: You have no order with this number. */
+            404: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["OrderUnknownProblem"];
+                };
+            };
+            /** @description `concurrent_request`: Another request for the same key, cart or products is running. Repeat this one, with the same Idempotency-Key. `order_not_payable`: The order is not pending any more, or its time to be paid is over. */
+            409: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "retry-after"?: number;
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ConcurrentRequestProblem"] | components["schemas"]["OrderNotPayableProblem"];
                 };
             };
             /** @description `body_too_large`: A body has at most 65536 bytes. */

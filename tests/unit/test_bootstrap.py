@@ -6,6 +6,8 @@ from skincare.bootstrap import build_app
 from skincare.config import AwsKeys, Settings
 from skincare.database.connection import DatabaseUnavailable
 from skincare.errors import ConfigurationError
+from skincare.invoices.models import Seller
+from skincare.invoices.service import seller_of
 from skincare.jobs.queues import QueueName
 
 SECRET = "postgresql://app:canary@127.0.0.1:1/shop"
@@ -33,6 +35,21 @@ class TestSettings:
         assert missing in str(refused.value)
         assert "canary" not in str(refused.value)
 
+    def test_a_gateway_can_be_asked_once_its_address_is_known(self) -> None:
+        urls = {"standard_webhooks": "http://127.0.0.1:8000/pay", "xendit": "https://api.xendit.co"}
+        environment = {f"GATEWAY_URL_{name.upper()}": url for name, url in urls.items()}
+        assert set(build_app(Settings.from_env(COMPLETE | environment)).gateways) == set(urls)
+        midtrans = {
+            "GATEWAY_URL_MIDTRANS": "https://api.midtrans.com",
+            "GATEWAY_URL_MIDTRANS_SNAP": "https://app.midtrans.com",
+        }
+        assert set(build_app(Settings.from_env(COMPLETE | midtrans)).gateways) == {"midtrans"}
+        assert build_app(Settings.from_env(COMPLETE)).gateways == {}
+
+    def test_a_gateway_at_an_unsafe_address_is_refused(self) -> None:
+        with pytest.raises(ConfigurationError, match="GATEWAY_URL_MIDTRANS"):
+            build_app(Settings.from_env(COMPLETE | {"GATEWAY_URL_MIDTRANS": "http://api.midtrans.com"}))
+
     def test_a_worker_of_no_queue_is_refused(self) -> None:
         with pytest.raises(ConfigurationError, match="WORKER_QUEUE"):
             build_app(Settings.from_env(COMPLETE | {"WORKER_QUEUE": "nonsense"}))
@@ -58,6 +75,17 @@ class TestSettings:
     def test_half_a_pair_of_aws_keys_is_none(self, missing: str) -> None:
         keys = {"AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret", missing: ""}
         assert Settings.from_env(COMPLETE | keys).aws_keys is None
+
+    def test_the_seller_of_the_invoices_is_told_by_the_environment(self) -> None:
+        told = {"SELLER_NAME": "A", "SELLER_ADDRESS": "B\nC", "SELLER_TAX_ID": "D", "TAX_PERCENT": "12"}
+        assert seller_of(Settings.from_env(COMPLETE | told)) == Seller("A", "B\nC", "D", 12)
+        assert seller_of(Settings.from_env(COMPLETE | {"TAX_PERCENT": "0"})).tax_percent == 0
+        assert seller_of(Settings.from_env(COMPLETE)).tax_percent == 11
+
+    @pytest.mark.parametrize("value", ["11.5", "-1", "101", "eleven", "١١"])
+    def test_a_tax_that_is_no_whole_percentage_is_refused(self, value: str) -> None:
+        with pytest.raises(ConfigurationError, match="TAX_PERCENT"):
+            Settings.from_env(COMPLETE | {"TAX_PERCENT": value})
 
     def test_the_region_has_two_names(self) -> None:
         both = {"AWS_REGION": "ap-southeast-3", "AWS_DEFAULT_REGION": "eu-west-1"}

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from skincare.identifiers import OrderNumber, Sku
 from skincare.locales import Locale
 from skincare.money import rupiah
-from skincare.notifications.confirmation_mail import confirmation_mail
-from skincare.notifications.models import OrderLine, OrderToConfirm
+from skincare.notifications.models import NotificationType, OrderLine, OrderToTell
+from skincare.notifications.order_mail import order_mail
 from skincare.notifications.ports import Email
-from skincare.notifications.text import one_line
+from skincare.text import one_line
 
 NUMBER = OrderNumber("SKN-7K3QF-02MPX")
 URL = f"https://shop.example.com/orders/{NUMBER}"
@@ -32,9 +32,10 @@ def mail_about(
     recipient_name: str | None = "Ani",
     shipping_address: str | None = None,
     shop_url: str = "https://shop.example.com",
+    kind: NotificationType = NotificationType.ORDER_CONFIRMATION,
 ) -> Email:
     lines = lines or (make_line(),)
-    order = OrderToConfirm(
+    order = OrderToTell(
         id=7,
         order_number=NUMBER,
         status="pending",
@@ -44,10 +45,10 @@ def mail_about(
         email="buyer@example.com",
         recipient_name=recipient_name,
         shipping_address=shipping_address,
-        confirmed=None,
+        told=None,
         suppressed=False,
     )
-    return confirmation_mail(order, shop_url=shop_url)
+    return order_mail(kind, order, shop_url=shop_url)
 
 
 class Page(HTMLParser):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from skincare.adapters.mime import raw_message
 from skincare.addresses import parse_email
 from skincare.notifications.ports import Email
-from skincare.notifications.text import one_line
+from skincare.text import one_line
 
 SENDER = parse_email("orders@example.com")
 TYPED = st.text(st.characters(codec="utf-8"), max_size=200)

@@ -50,6 +50,10 @@ class TestTheHistoryOfAnOrder:
     def test_it_begins_with_the_order_and_its_job(self) -> None:
         assert steps(make_job("pending")) == [(0, "order_placed", None), (0, "job_queued", None)]
 
+    def test_it_tells_when_the_order_was_paid(self) -> None:
+        order = OrderRow("SKN-00000-00001", "paid", "buyer@example.com", "id", 1000, NOON, None, [], [], [], at(5))
+        assert [(step.event, step.at) for step in history_of(order)] == [("order_placed", NOON), ("order_paid", at(5))]
+
     def test_a_mail_that_was_sent_is_told_before_its_job_is_done(self) -> None:
         job = make_job("completed", make_attempt(3, "completed"), finished_at=at(3))
         assert steps(job, told=[make_notification(2, "sent")])[2:] == [

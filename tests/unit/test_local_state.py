@@ -126,7 +126,7 @@ class TestStateFolder:
 class TestTheRunningSystem:
     def test_it_is_found_while_its_process_lives(self, state: StateFolder) -> None:
         assert state.running() is None
-        state.announce(database_url="postgresql://a", aws_endpoint_url="http://b")
+        state.announce(database_url="postgresql://a", aws_endpoint_url="http://b", functions_endpoint_url="http://c")
         system = state.running()
         assert system is not None
         assert (system.process.pid, system.database_url, system.aws_endpoint_url) == (
@@ -139,7 +139,7 @@ class TestTheRunningSystem:
         assert state.running() is None
 
     def test_a_system_that_was_killed_is_not_found(self, state: StateFolder) -> None:
-        state.announce(database_url="postgresql://a", aws_endpoint_url="http://b")
+        state.announce(database_url="postgresql://a", aws_endpoint_url="http://b", functions_endpoint_url="http://c")
         file = state.folder / "running.json"
         note = json.loads(file.read_text())
         note["process"]["started"] = "at another time"
@@ -152,11 +152,13 @@ class TestTheRunningSystem:
         assert state.running() is None
 
     def test_starting_withdraws_what_a_killed_one_had_announced(self, state: StateFolder) -> None:
-        state.announce(database_url="postgresql://a", aws_endpoint_url="http://b")
+        state.announce(database_url="postgresql://a", aws_endpoint_url="http://b", functions_endpoint_url="http://c")
         state.prepare(reset=False)
         assert not (state.folder / "running.json").exists()
 
     def test_what_it_knows_is_not_in_its_representation(self, state: StateFolder) -> None:
-        state.announce(database_url="postgresql://user:secret@host", aws_endpoint_url="http://b")
+        state.announce(
+            database_url="postgresql://user:secret@host", aws_endpoint_url="http://b", functions_endpoint_url="http://c"
+        )
         assert "secret" not in repr(state.running())
         assert state.secrets().app_password not in repr(state.secrets())

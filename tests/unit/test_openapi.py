@@ -35,6 +35,7 @@ MEMBERS = {
     "out_of_stock": {"items"},
     "price_changed": {"total_rupiah"},
     "order_not_cancellable": {"order_status"},
+    "order_not_payable": {"order_status"},
 }
 USUAL = {"type", "title", "status", "detail", "instance", "code", "request_id"}
 

@@ -67,6 +67,16 @@ class TestAJob:
             "done", LATER
         )
 
+    def test_that_thanks_for_a_payment_is_told_apart_from_the_confirmation(self) -> None:
+        thanks = OrderJob("send_payment_received_email", "completed", NOON, None)
+        paid = Notification("payment_received", NotificationStatus.SENT, LATER)
+        assert detail(mail("queued"), thanks, status=OrderStatus.PAID, told=paid).activity == (
+            *seen("waiting"),
+            Activity("payment_received_email", ActivityStatus.DONE, LATER),
+        )
+        refunded = detail(thanks, status=OrderStatus.REFUNDED).activity
+        assert refunded == (Activity("payment_received_email", ActivityStatus.CANCELLED, NOON),)
+
     def test_of_a_type_that_no_customer_is_shown_is_left_out(self) -> None:
         assert detail(hidden("dead_letter"), mail("queued")).activity == seen("waiting")
 
@@ -91,5 +101,9 @@ class TestTheNextLook:
 
 class TestTheNamesThatCustomersSee:
     def test_are_never_those_of_the_job_types(self) -> None:
-        names = {payload.job_type: payload.shown_as for payload in PAYLOADS}
-        assert names == {"send_confirmation_email": "confirmation_email", "process_payment": None}
+        names = {payload.job_type: payload.shown_as for payload in PAYLOADS if payload.shown_as}
+        assert names == {
+            "send_confirmation_email": "confirmation_email",
+            "send_payment_received_email": "payment_received_email",
+            "generate_invoice_pdf": "invoice",
+        }

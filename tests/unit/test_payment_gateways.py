@@ -77,6 +77,28 @@ class TestATrueEvent:
             occurred_at=NOW - timedelta(seconds=2),
         )
 
+    @pytest.mark.parametrize(
+        ("reference", "attempt_no"),
+        [
+            (ORDER, None),
+            (f"{ORDER}.1", 1),
+            (f"{ORDER}.12", 12),
+            (f"{ORDER}.0", None),
+            (f"{ORDER}.1.", None),
+            (".2", None),
+        ],
+    )
+    def test_names_the_attempt_beside_the_order(self, gateway: str, reference: str, attempt_no: int | None) -> None:
+        named: dict[str, dict[str, Any]] = {
+            "standard_webhooks": {"order_number": reference},
+            "midtrans": {"order_id": reference},
+            "xendit": {"external_id": reference},
+            "doku": {"order": {"invoice_number": reference, "amount": 150_000}},
+        }
+        report = read(gateway, webhook_of(gateway, **named[gateway])).report
+        assert report is not None
+        assert (report.order_number, report.attempt_no) == (reference if attempt_no is None else ORDER, attempt_no)
+
     def test_has_the_same_key_when_it_comes_again(self, gateway: str) -> None:
         first, second = (read(gateway, webhook_of(gateway)) for _ in range(2))
         assert first.key == second.key

@@ -40,3 +40,17 @@ class TestTheEntryPointOfAWorker:
 
     def test_loads_what_every_batch_needs(self, modules: set[str]) -> None:
         assert {"psycopg", "pydantic", "skincare.jobs.runner", "skincare.notifications.service"} <= modules
+
+    def test_loads_nothing_that_draws_documents_for_a_mail_or_a_payment(self) -> None:
+        """Only the containers of one queue make documents."""
+        code = (
+            "import worker.lambda_function, skincare.payments.service, skincare.invoices.service;"
+            "from skincare.notifications.order_mail import _environment; _environment();"
+            "from skincare.adapters.aws import AwsSession; from skincare.adapters.s3 import S3ObjectStore;"
+            "S3ObjectStore('files', aws=AwsSession())"
+        )
+        process = subprocess.run(
+            [sys.executable, "-c", f"{code}\n{TELL}"], capture_output=True, text=True, timeout=120, check=True
+        )
+        loaded = set(json.loads(process.stdout.splitlines()[-1]))
+        assert loaded.isdisjoint({"reportlab", "PIL", "boto3"})

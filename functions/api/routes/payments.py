@@ -1,13 +1,21 @@
-"""What payment gateways tell us. They have no token: their signature is checked instead."""
+"""Sending a customer to a payment gateway, and what gateways tell us.
+
+Gateways have no token: their signature is checked instead.
+"""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from api import problems
 from api.route import Request, Route
-from api.schemas import WebhookAnswer
+from api.schemas import PaymentAnswer, WebhookAnswer
 from skincare.app import App
+from skincare.config import require
+from skincare.identifiers import OrderNumber
+from skincare.observability import logger
 from skincare.payments import service
+from skincare.payments.attempts.models import PaymentStart
+from skincare.payments.attempts.service import start_payment as start
 from skincare.payments.gateways.standard_webhooks import StandardWebhooks
 from skincare.payments.models import Webhook
 
@@ -17,6 +25,24 @@ _PATH = "/v1/payments/webhook"
 @dataclass(frozen=True)
 class Taken:
     status: str = "ok"
+
+
+def start_payment(request: Request[None, None], app: App) -> PaymentStart:
+    """Start the payment of a pending order.
+
+    It answers the gateway's page. While that can be used every call answers the same one; after `expires_at`, or
+    once the gateway has closed it, the next call opens another.
+    """
+    order_number = OrderNumber(request.path["order_number"])
+    started = start(
+        request.customer.user_id,
+        order_number,
+        gateway=require(app.settings.payment_gateway, "PAYMENT_GATEWAY"),
+        database=app.database,
+        gateways=app.gateways,
+    )
+    logger.append_keys(order_number=order_number)
+    return started
 
 
 def take_payment_event(request: Request[bytes, None], app: App) -> Taken:
@@ -46,11 +72,19 @@ def _take(gateway: str, path: str, request: Request[bytes, None], app: App) -> T
         publisher=app.publisher,
         request_id=request.request_id,
         now=datetime.now(UTC),
+        merchant_ids=app.settings.merchant_ids,
     )
     return Taken()
 
 
 ROUTES = (
+    Route[None, None](
+        "POST",
+        "/v1/orders/{order_number}/payment",
+        start_payment,
+        PaymentAnswer,
+        problems=(problems.ORDER_UNKNOWN, problems.ORDER_NOT_PAYABLE, problems.CONCURRENT_REQUEST),
+    ),
     Route[bytes, None](
         "POST",
         _PATH,

@@ -3,12 +3,14 @@
 from skincare.app import App
 from skincare.identifiers import OrderNumber
 from skincare.jobs.catalog import SendConfirmationEmail
-from skincare.notifications.service import send_order_confirmation
+from skincare.notifications.models import NotificationType
+from skincare.notifications.service import tell_customer
 
 
 def handle(payload: SendConfirmationEmail, app: App) -> None:
     """Tell the customer that the order was placed."""
-    send_order_confirmation(
+    tell_customer(
+        NotificationType.ORDER_CONFIRMATION,
         OrderNumber(payload.order_number),
         database=app.database,
         email=app.email,

@@ -106,7 +106,7 @@ export function showJobs(found = jobs, foundCounts = counts) {
   const there = chosenState ? counts[chosenState] : total;
   say(byId("jobs-empty"), rows.length ? "" : "No jobs yet. An order brings the first one.");
   byId("jobs-bound").hidden = rows.length >= there;
-  say(byId("jobs-bound"), `The newest ${rows.length} of ${there}; skincare jobs list shows all.`);
+  say(byId("jobs-bound"), `The newest ${rows.length} of ${there}; skincare jobs list shows up to 1,000.`);
   showItems(byId("job-list"), rows, (row) => row.id, buildJob);
 }
 

@@ -13,6 +13,7 @@ const TONES = { pending: "is-wait", paid: "is-good", cancelled: "", expired: "is
 const MAIL_JOB = "send_confirmation_email";
 const STEPS = {
   order_placed: ["Order placed", "is-good"],
+  order_paid: ["Order paid", "is-good"],
   order_cancelled: ["Order cancelled", ""],
   job_queued: ["queued", ""],
   attempt_failed: ["failed, will be tried again", "is-bad"],
@@ -81,6 +82,11 @@ function buildOrder(order) {
   }
   if (order.mine && order.status === "pending") {
     actions.append(
+      button("Pay", "secondary", {
+        label: `Pay order ${order.order_number}`,
+        focus: "pay",
+        onclick: (event) => pay(order, event.currentTarget),
+      }),
       button("Cancel order", "secondary", {
         label: `Cancel order ${order.order_number}`,
         focus: "cancel",
@@ -136,6 +142,23 @@ function buildStep(step, first) {
     time,
     step.detail ? element("span", { className: "why" }, step.detail) : null,
   );
+}
+
+async function pay(order, pressed) {
+  pressed.disabled = true;
+  try {
+    const started = await currentCustomer().call("POST", `/v1/orders/${order.order_number}/payment`);
+    location.assign(started.redirect_url);
+  } catch (error) {
+    pressed.disabled = false;
+    const body = error instanceof Problem ? error.body : null;
+    showResult(byId("order-result"), {
+      good: false,
+      title: body ? body.title : "No answer",
+      lines: body ? explain(body) : ["The system does not answer. Trying again does no harm."],
+      raw: body,
+    });
+  }
 }
 
 async function cancel(order, pressed) {

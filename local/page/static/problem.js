@@ -13,6 +13,7 @@ export function explain(problem, names = new Map()) {
       return [`The cart costs ${rupiah(problem.total_rupiah)} now. Look at it, then place the order again.`];
     case "cart_already_ordered":
       return [`This cart became order ${problem.order_number}.`];
+    case "order_not_payable":
     case "order_not_cancellable":
       return [`The order is ${words(problem.order_status)} already.`];
     case "validation_failed":

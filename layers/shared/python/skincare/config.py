@@ -48,8 +48,20 @@ class Settings:
     shop_url: str
     webhook_secret_ids: Mapping[str, str]
     """Payment gateway to the secret that holds its signing secrets, from WEBHOOK_SECRET_ID_<GATEWAY>."""
+    payment_gateway: str | None
+    """The gateway that customers are sent to."""
+    gateway_urls: Mapping[str, str]
+    """Payment gateway to the address of its API, from GATEWAY_URL_<GATEWAY>."""
+    merchant_ids: Mapping[str, str]
+    """Payment gateway to our account there, from MERCHANT_ID_<GATEWAY>: events about another one move no money."""
     public_path_prefix: str
     """What callers put before our own paths, such as the mapping of a custom domain: some gateways sign it."""
+    invoice_bucket: str | None
+    seller_name: str
+    seller_address: str
+    seller_tax_id: str
+    tax_percent: int
+    """The part of each price that is tax, in percent of the price without it; 0 names no tax."""
 
     @staticmethod
     def from_env(environ: Mapping[str, str] | None = None) -> "Settings":
@@ -72,7 +84,15 @@ class Settings:
             mail_configuration_set=env.get("MAIL_CONFIGURATION_SET") or None,
             shop_url=env.get("SHOP_URL", "https://shop.example.com"),
             webhook_secret_ids=_by_suffix(env, "WEBHOOK_SECRET_ID_"),
+            payment_gateway=env.get("PAYMENT_GATEWAY") or None,
+            gateway_urls=_by_suffix(env, "GATEWAY_URL_"),
+            merchant_ids=_by_suffix(env, "MERCHANT_ID_"),
             public_path_prefix=env.get("PUBLIC_PATH_PREFIX", "").rstrip("/"),
+            invoice_bucket=env.get("INVOICE_BUCKET") or None,
+            seller_name=env.get("SELLER_NAME", "PT Contoh Skincare"),
+            seller_address=env.get("SELLER_ADDRESS", "Jalan Contoh No. 1\nJakarta 12345\nIndonesia"),
+            seller_tax_id=env.get("SELLER_TAX_ID", "00.000.000.0-000.000"),
+            tax_percent=_percent(env, "TAX_PERCENT", 11),
         )
 
 
@@ -85,6 +105,13 @@ def require[T](value: T | None, variable: str) -> T:
 
 def _required(env: Mapping[str, str], variable: str) -> str:
     return require(env.get(variable) or None, variable)
+
+
+def _percent(env: Mapping[str, str], variable: str, default: int) -> int:
+    text = env.get(variable) or str(default)
+    if not (text.isascii() and text.isdigit() and int(text) <= 100):
+        raise ConfigurationError(f"the environment variable {variable} is no whole number from 0 to 100")
+    return int(text)
 
 
 def _aws_keys(env: Mapping[str, str]) -> AwsKeys | None:

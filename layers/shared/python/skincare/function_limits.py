@@ -20,7 +20,8 @@ API = FunctionLimits(timedelta(seconds=20), memory_mb=1024)
 OUTBOX_RELAY = FunctionLimits(timedelta(seconds=50), memory_mb=512)
 """Less than the minute between two runs, so that one never waits for another."""
 MIGRATOR = FunctionLimits(timedelta(minutes=5), memory_mb=512)
-ONCALL = FunctionLimits(timedelta(seconds=60), memory_mb=512)
+ONCALL = FunctionLimits(timedelta(seconds=30), memory_mb=512)
+MAIL_EVENTS = FunctionLimits(timedelta(seconds=15), memory_mb=512)
 
 _WORKER_MEMORY_MB = {QueueName.DOCUMENTS: 1024}
 

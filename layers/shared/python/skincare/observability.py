@@ -4,6 +4,7 @@ Log as `logger.info("job.completed", job_id=…)`. An exception is logged throug
 `trace`, never by `logger.exception`: foreign messages quote rows, addresses and credentials.
 """
 
+import json
 import logging
 import traceback
 from collections.abc import Callable
@@ -15,7 +16,9 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from skincare.errors import SkincareError
 
-logger = Logger(service="skincare")
+# A message is an event name and never JSON: looking for some in it costs more than all else about a line.
+_encoder = json.JSONEncoder(default=str, separators=(",", ":"), ensure_ascii=False)
+logger = Logger(service="skincare", json_deserializer=str, json_serializer=_encoder.encode)
 
 # Their debug lines hold bodies and Authorization headers, whatever level an operator asks for.
 for _noisy in ("aws_lambda_powertools", "botocore", "boto3", "urllib3", "psycopg", "s3transfer"):

@@ -79,6 +79,9 @@ class AwsSession:
             connect_timeout=timeouts.connect.total_seconds(),
             read_timeout=timeouts.read.total_seconds(),
             retries={"total_max_attempts": attempts, "mode": "standard"},
+            # Without this, links to files lead to the address of all regions, which leads on to another one that
+            # their signature does not cover.
+            s3={"addressing_style": "virtual"},
         )
         return self._session.client(service, endpoint_url=self._endpoint_url, config=config)
 

@@ -16,7 +16,7 @@ from email.utils import format_datetime
 from skincare.addresses import EmailAddress, parse_email
 from skincare.errors import InvalidInput
 from skincare.notifications.ports import Attachment, Email, EmailUndeliverable
-from skincare.notifications.text import one_line
+from skincare.text import one_line
 
 # What may stand in a header unencoded; everything else becomes encoded words.
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9]+(?: [A-Za-z0-9]+)*")

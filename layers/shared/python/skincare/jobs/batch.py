@@ -26,6 +26,8 @@ class Batch:
     """The highest dead-letter number that a job's messages carry."""
     unreadable: list[tuple[ReceivedMessage, str]] = field(default_factory=list)
     """Messages that are no envelope, or of a type that this release does not know, with the reason."""
+    failed: int = 0
+    """How many of the released messages come again because something failed."""
 
     @staticmethod
     def decode(messages: Sequence[ReceivedMessage], *, known: Collection[str]) -> "Batch":
@@ -50,9 +52,19 @@ class Batch:
         self.acked += self.copies.pop(job_id, [])
 
     def release(self, job_id: JobId, delay: timedelta) -> None:
-        """Every copy of the job is delivered again after the delay."""
-        self.release_each(job_id, lambda _: delay)
+        """Every copy of the job is delivered again after the delay: it was not its turn."""
+        self.released += [(message, delay) for message in self.copies.pop(job_id, [])]
 
-    def release_each(self, job_id: JobId, delay: Callable[[ReceivedMessage], timedelta]) -> None:
-        """Every copy of the job is delivered again after a delay of its own."""
-        self.released += [(message, delay(message)) for message in self.copies.pop(job_id, [])]
+    def fail(self, job_id: JobId, delay: timedelta) -> None:
+        """Every copy of the job is delivered again after the delay: something failed."""
+        self.fail_each(job_id, lambda _: delay)
+
+    def fail_each(self, job_id: JobId, delay: Callable[[ReceivedMessage], timedelta]) -> None:
+        """Every copy of the job is delivered again after a delay of its own: something failed."""
+        for message in self.copies.pop(job_id, []):
+            self.fail_message(message, delay(message))
+
+    def fail_message(self, message: ReceivedMessage, delay: timedelta) -> None:
+        """A message that belongs to no copies is delivered again after the delay: something failed."""
+        self.released.append((message, delay))
+        self.failed += 1

@@ -5,6 +5,7 @@ holds identifiers as strings, never a snapshot; unknown fields are ignored, beca
 survive a newer API during a deploy.
 """
 
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated, ClassVar
 
@@ -13,11 +14,21 @@ from pydantic import BaseModel, ConfigDict, Field
 from skincare.jobs.queues import QueueName
 
 
+@dataclass(frozen=True)
+class RunAgain:
+    """Whether a job may be run once more by a person who does not know what its attempts did, and why."""
+
+    safe: bool
+    why: str
+
+
 class JobPayload(BaseModel):
     """The base of every payload.
 
-    `budget` is how long the job is retried before a person is needed. `shown_as` is what its order's
-    customer sees it as, a contract with clients; None hides it.
+    `budget` is how long the job is retried before a person is needed. `run_again` is what the on-call engineer is
+    told before a redrive; each type says it for itself. `shown_as` is what its order's customer sees it as, a
+    contract with clients; None hides it. A chore has `daily_at`, a time of day (UTC): the relay sees to it that
+    there is one for each day.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
@@ -25,7 +36,9 @@ class JobPayload(BaseModel):
     job_type: ClassVar[str]
     queue: ClassVar[QueueName]
     budget: ClassVar[timedelta] = timedelta(hours=1)
+    run_again: ClassVar[RunAgain] = RunAgain(safe=False, why="nobody has said what a second run does")
     shown_as: ClassVar[str | None] = None
+    daily_at: ClassVar[timedelta | None] = None
 
 
 class SendConfirmationEmail(JobPayload):
@@ -34,6 +47,9 @@ class SendConfirmationEmail(JobPayload):
     job_type: ClassVar[str] = "send_confirmation_email"
     queue: ClassVar[QueueName] = QueueName.NOTIFICATIONS
     budget: ClassVar[timedelta] = timedelta(hours=24)
+    run_again: ClassVar[RunAgain] = RunAgain(
+        safe=True, why="sends nothing where the mail is recorded as sent or the order has ended"
+    )
     shown_as: ClassVar[str | None] = "confirmation_email"
 
     order_number: str = Field(min_length=1, max_length=64)
@@ -45,14 +61,108 @@ class ProcessPayment(JobPayload):
     job_type: ClassVar[str] = "process_payment"
     queue: ClassVar[QueueName] = QueueName.PAYMENTS
     budget: ClassVar[timedelta] = timedelta(hours=72)
+    run_again: ClassVar[RunAgain] = RunAgain(
+        safe=True, why="an event is applied once; applied before, it changes nothing"
+    )
 
     event_id: Annotated[str, Field(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
 
 
-PAYLOADS: tuple[type[JobPayload], ...] = (SendConfirmationEmail, ProcessPayment)
+class SendPaymentReceivedEmail(JobPayload):
+    """Tell the customer that the order is paid."""
+
+    job_type: ClassVar[str] = "send_payment_received_email"
+    queue: ClassVar[QueueName] = QueueName.NOTIFICATIONS
+    budget: ClassVar[timedelta] = timedelta(hours=24)
+    run_again: ClassVar[RunAgain] = RunAgain(
+        safe=True, why="sends nothing where the mail is recorded as sent or the order has ended"
+    )
+    shown_as: ClassVar[str | None] = "payment_received_email"
+
+    order_number: str = Field(min_length=1, max_length=64)
+
+
+class GenerateInvoicePdf(JobPayload):
+    """Make the file of an order's invoice."""
+
+    job_type: ClassVar[str] = "generate_invoice_pdf"
+    queue: ClassVar[QueueName] = QueueName.DOCUMENTS
+    budget: ClassVar[timedelta] = timedelta(hours=24)
+    run_again: ClassVar[RunAgain] = RunAgain(
+        safe=True, why="the file is written once, and the same order makes the same bytes"
+    )
+    shown_as: ClassVar[str | None] = "invoice"
+
+    order_number: str = Field(min_length=1, max_length=64)
+
+
+class ExpireOrder(JobPayload):
+    """Close an order that nobody paid in time; a timer, one per order."""
+
+    job_type: ClassVar[str] = "expire_order"
+    queue: ClassVar[QueueName] = QueueName.PAYMENTS
+    budget: ClassVar[timedelta] = timedelta(hours=72)
+    run_again: ClassVar[RunAgain] = RunAgain(
+        safe=True, why="asks the gateway again, and expires only an order that is still pending"
+    )
+
+    order_number: str = Field(min_length=1, max_length=64)
+
+    @property
+    def unique_key(self) -> str:
+        """As the functions `place_order` and `cancel_order` write it."""
+        return f"{self.job_type}:{self.order_number}"
+
+
+class SendRefund(JobPayload):
+    """Ask a payment gateway to give money back."""
+
+    job_type: ClassVar[str] = "send_refund"
+    queue: ClassVar[QueueName] = QueueName.PAYMENTS
+    budget: ClassVar[timedelta] = timedelta(hours=72)
+    run_again: ClassVar[RunAgain] = RunAgain(
+        safe=True, why="the gateway takes the refund's key once; sent before, it sends nothing"
+    )
+
+    refund_key: str = Field(min_length=1, max_length=64)
+
+    @property
+    def unique_key(self) -> str:
+        return f"{self.job_type}:{self.refund_key}"
+
+
+class ReconcilePayments(JobPayload):
+    """Compare orders, payments and what gateways say; mend what is safe and report the rest."""
+
+    job_type: ClassVar[str] = "reconcile_payments"
+    queue: ClassVar[QueueName] = QueueName.PAYMENTS
+    budget: ClassVar[timedelta] = timedelta(hours=6)
+    run_again: ClassVar[RunAgain] = RunAgain(
+        safe=True, why="looks everything through again, and enqueues only what is missing"
+    )
+    daily_at: ClassVar[timedelta | None] = timedelta(hours=20)
+    """Three in the morning in Jakarta."""
+
+
+PAYLOADS: tuple[type[JobPayload], ...] = (
+    SendConfirmationEmail,
+    ProcessPayment,
+    SendPaymentReceivedEmail,
+    GenerateInvoicePdf,
+    ExpireOrder,
+    SendRefund,
+    ReconcilePayments,
+)
 """Every job type there is."""
+
+CHORES: tuple[JobPayload, ...] = (ReconcilePayments(),)
+"""The jobs that the relay schedules for every day."""
 
 BUDGETS = {payload.job_type: payload.budget for payload in PAYLOADS}
 
 SHOWN_AS = {payload.job_type: payload.shown_as for payload in PAYLOADS if payload.shown_as is not None}
 """What customers see of the jobs of their orders, by job type."""
+
+RUN_AGAIN = {payload.job_type: payload.run_again for payload in PAYLOADS}
+
+UNKNOWN_TYPE = RunAgain(safe=False, why="this release does not know the job type")

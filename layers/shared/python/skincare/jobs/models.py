@@ -20,6 +20,8 @@ class Reason:
     crashes: int
     first_failed_at: datetime | None
     last_failed_at: datetime | None
+    release: str | None = None
+    """Of the worker that ran it last."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Claim:
-    """One job's answer to a claim. The fields after `crashes` are set where the verdict is RUN."""
+    """One job's answer to a claim. The fields after `job_type` are set where the verdict is RUN."""
 
     job_id: JobId
     verdict: Verdict
@@ -69,6 +71,7 @@ class Claim:
     crashes: int = 0
     """Crashes that earlier claims found."""
     job_type: str = ""
+    """Empty where the ledger has no such job."""
     payload: dict[str, Any] = field(default_factory=dict, repr=False)
     attempts: int = 0
     age: timedelta = timedelta(0)
@@ -83,7 +86,27 @@ class SweepVerdict(StrEnum):
     KEEP = "keep"
     DELETE = "delete"
     FOREIGN = "foreign"
-    """No job has this id; the message stays for a person."""
+    """No job has this id; the message goes into quarantine."""
+
+
+@dataclass(frozen=True)
+class QuarantinedMessage:
+    """A message from a dead-letter queue that belongs to no job, as people list it."""
+
+    id: int
+    queue: str
+    reason: str
+    size_bytes: int
+    found_at: datetime
+    last_found_at: datetime
+
+
+@dataclass(frozen=True)
+class Backlog:
+    """How the ledger stands. `lateness` is that of the job that waited longest for SQS, zero where none is late."""
+
+    lateness: timedelta
+    dead: int
 
 
 @dataclass(frozen=True)

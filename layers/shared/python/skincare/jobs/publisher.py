@@ -118,6 +118,7 @@ def _message(job: DueJob) -> OutgoingMessage:
             "crashes": str(dead.crashes),
             "first_failed_at": _iso(dead.first_failed_at),
             "last_failed_at": _iso(dead.last_failed_at),
+            "release": dead.release,
         }
     return OutgoingMessage(envelope.encode(), {name: legal_text(value) for name, value in attributes.items() if value})
 

@@ -1,20 +1,24 @@
 """The relay: puts on SQS whatever is due, and clears the dead-letter queues of what is waste."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from skincare.database.connection import Database
+from skincare.identifiers import new_job_id
 from skincare.jobs import envelope
+from skincare.jobs.catalog import JobPayload
 from skincare.jobs.models import SweepVerdict
 from skincare.jobs.ports import Queue, Queues, QueueUnavailable, ReceivedMessage
 from skincare.jobs.publisher import Publisher
-from skincare.jobs.repository import dead_letter, outbox
+from skincare.jobs.queues import QueueName
+from skincare.jobs.repository import dead_letter, outbox, quarantine, timers
 from skincare.jobs.retry import TimeLeft
-from skincare.observability import logger
+from skincare.observability import describe, logger
 
 TAKE_LIMIT = 500
 _ENOUGH_TIME = timedelta(seconds=10)
+_FOREIGN = SweepVerdict.FOREIGN
 _HIDDEN = timedelta(seconds=60)
 """Longer than a sweep can take, so that no message is met twice in one."""
 
@@ -36,13 +40,19 @@ def run_relay(
     publisher: Publisher,
     budgets: Mapping[str, timedelta],
     time_left: TimeLeft,
+    chores: Sequence[JobPayload] = (),
 ) -> RelayReport:
     """Publish what is due until nothing is, SQS stops taking it, or time runs short; then sweep.
 
+    First it sees to it that each chore is scheduled for its next time.
     Raises `DatabaseUnavailable`. Dying anywhere costs nothing: what was taken and not marked is due
     again after 60 s.
     """
     report = RelayReport()
+    if chores:
+        with database.connection() as conn:
+            for chore in chores:
+                timers.insert_daily(conn, new_job_id(), chore)
     while time_left() > _ENOUGH_TIME:
         with database.connection() as conn:
             due = outbox.take_due(conn, limit=TAKE_LIMIT)
@@ -54,7 +64,9 @@ def run_relay(
             break
     for name, pair in queues.items():
         if time_left() > _ENOUGH_TIME:
-            report.swept[name] = sweep(pair.dead_letters, database=database, budgets=budgets, time_left=time_left)
+            report.swept[name] = sweep(
+                pair.dead_letters, name=name, database=database, budgets=budgets, time_left=time_left
+            )
     logger.info(
         "relay.ran",
         sent=report.sent,
@@ -65,12 +77,14 @@ def run_relay(
     return report
 
 
-def sweep(dead_letters: Queue, *, database: Database, budgets: Mapping[str, timedelta], time_left: TimeLeft) -> int:
+def sweep(
+    dead_letters: Queue, *, name: QueueName, database: Database, budgets: Mapping[str, timedelta], time_left: TimeLeft
+) -> int:
     """Join what lies on a dead-letter queue with the ledger, delete what is waste, and return how many that were.
 
-    What stays is hidden while the sweep goes on, so that it comes across everything, and shown again at
-    its end. The ledger is changed first: dying before the deletion only means that the next sweep finds
-    the copy again.
+    What belongs to no job is waste once the quarantine has it. What stays is hidden while the sweep goes on, so
+    that it comes across everything, and shown again at its end. The database is changed first: dying before the
+    deletion only means that the next sweep finds the copy again.
     """
     kept: list[ReceivedMessage] = []
     deleted = 0
@@ -81,7 +95,8 @@ def sweep(dead_letters: Queue, *, database: Database, budgets: Mapping[str, time
             break
         if not messages:
             break
-        waste = _waste(messages, database=database, budgets=budgets)
+        waste, foreign = _judge(messages, database=database, budgets=budgets)
+        waste += _quarantine(name, foreign, database=database)
         kept += [message for message in messages if message not in waste]
         if waste:
             deleted += len(waste) - len(dead_letters.ack(waste))
@@ -90,18 +105,41 @@ def sweep(dead_letters: Queue, *, database: Database, budgets: Mapping[str, time
     return deleted
 
 
-def _waste(
+type _Foreign = tuple[ReceivedMessage, str]
+"""A message that belongs to no job, and why."""
+
+
+def _judge(
     messages: list[ReceivedMessage], *, database: Database, budgets: Mapping[str, timedelta]
-) -> list[ReceivedMessage]:
+) -> tuple[list[ReceivedMessage], list[_Foreign]]:
     readable = []
+    foreign: list[_Foreign] = []
     for message in messages:
         try:
             decoded = envelope.decode(message.body)
-        except envelope.EnvelopeUndecodable:
+        except envelope.EnvelopeUndecodable as error:
+            foreign.append((message, str(error)))
             continue
         readable.append((message, (decoded.job_id, decoded.dead_letter_no)))
     if not readable:
-        return []
+        return [], foreign
     with database.connection() as conn:
         verdicts = dead_letter.sweep(conn, [key for _, key in readable], budgets=budgets)
-    return [message for (message, _), verdict in zip(readable, verdicts, strict=True) if verdict is SweepVerdict.DELETE]
+    judged = [(message, verdict) for (message, _), verdict in zip(readable, verdicts, strict=True)]
+    foreign += [(message, "the ledger has no such job") for message, verdict in judged if verdict is _FOREIGN]
+    return [message for message, verdict in judged if verdict is SweepVerdict.DELETE], foreign
+
+
+def _quarantine(name: QueueName, foreign: list[_Foreign], *, database: Database) -> list[ReceivedMessage]:
+    """Copy whole what belongs to no job; return what is kept safely, so that it may leave the queue."""
+    kept = []
+    for message, reason in foreign:
+        try:
+            with database.connection() as conn:
+                number = quarantine.keep(conn, name, message.body, message.attributes, reason=reason)
+        except Exception as error:  # noqa: BLE001  one that cannot be kept stays, and must not stop the sweep
+            logger.error("message.not_quarantined", queue=name, message_id=message.message_id, error=describe(error))
+            continue
+        logger.error("message.quarantined", queue=name, quarantine_id=number, reason=reason)
+        kept.append(message)
+    return kept

@@ -7,13 +7,14 @@ It is generic over the App that it hands to the handlers.
 
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import timedelta
 
 from skincare.database.connection import Database
 from skincare.jobs.batch import Batch
+from skincare.jobs.measures import Measures
 from skincare.jobs.models import Claim, Verdict
 from skincare.jobs.ports import QueuePair, ReceivedMessage
 from skincare.jobs.queues import QueueLimits
@@ -39,36 +40,49 @@ class BatchResult:
 
 
 class Runner[A]:
-    """The worker of one queue; lives as long as its process."""
+    """The worker of one queue; lives as long as its process. `measured` is told what each batch did."""
 
     def __init__(
-        self, app: A, *, registry: Registry[A], database: Database, queue: QueuePair, limits: QueueLimits
+        self,
+        app: A,
+        *,
+        registry: Registry[A],
+        database: Database,
+        queue: QueuePair,
+        limits: QueueLimits,
+        release: str | None = None,
+        measured: Callable[[Measures], None] = lambda _: None,
     ) -> None:
         self._app = app
         self._registry = registry
         self._database = database
         self._limits = limits
+        self._release = release
         self._unreadable = Unreadable(database, queue.dead_letters)
+        self._measured = measured
         self._threads = ThreadPoolExecutor(limits.threads, thread_name_prefix="handler")
 
     def run(self, messages: Sequence[ReceivedMessage], *, time_left: TimeLeft) -> BatchResult:
         """Work through a batch; raises nothing because of a message, a handler, the database or the queue."""
         batch = Batch.decode(messages, known={entry.payload_class.job_type for entry in self._registry})
-        for message, reason in batch.unreadable:
-            self._unreadable.judge(batch, message, reason)
-        shift = Shift(self._database, batch, time_left)
-        runnable, suspects = self._sort(shift.claim(batch.wanted) if batch.wanted else [], batch)
-        hung = self._work(runnable, shift)
+        shift, measures = Shift(self._database, batch, time_left, release=self._release), Measures()
+        runnable, suspects = self._sort(shift.claim(batch.wanted) if batch.wanted else [], batch, measures)
+        hung = self._work(runnable, shift, measures)
         # Fewest crashes first: a neighbour of the culprit does not wait until the culprit is buried.
         for suspect in sorted(suspects, key=lambda claim: claim.crashes):
             if hung or not self._time_to_start(time_left):
                 batch.release(suspect.job_id, SOON)
             else:
                 claims = shift.claim({suspect.job_id: batch.wanted[suspect.job_id]}, alone=True)
-                hung = self._work(self._sort(claims, batch)[0], shift)
+                hung = self._work(self._sort(claims, batch, measures)[0], shift, measures)
+        # Last, for burying takes its time, and nobody waits for these.
+        for message, reason in batch.unreadable:
+            self._unreadable.judge(batch, message, reason, may_bury=not hung and time_left() > RESERVE)
+        measures.failed_messages = batch.failed
+        self._measured(measures)
         return BatchResult(batch.acked, batch.released, hung)
 
-    def _sort(self, claims: Sequence[Claim], batch: Batch) -> tuple[list[Claim], list[Claim]]:
+    def _sort(self, claims: Sequence[Claim], batch: Batch, measures: Measures) -> tuple[list[Claim], list[Claim]]:
         """Decide about what cannot run now; return what runs and what must wait to be claimed alone."""
         runnable, suspects = [], []
         for claim in claims:
@@ -80,7 +94,10 @@ class Runner[A]:
                 case Verdict.BUSY | Verdict.EARLY:
                     batch.release(claim.job_id, max(claim.wait, timedelta(seconds=1)))
                 case Verdict.DEAD:
-                    logger.error("job.dead_letter", job_id=claim.job_id, error="WorkerCrashed")
+                    logger.error(
+                        "job.dead_letter", job_id=claim.job_id, job_type=claim.job_type, error_class="WorkerCrashed"
+                    )
+                    measures.died(claim.job_type)
                     batch.ack(claim.job_id)
                 case Verdict.DONE:
                     batch.ack(claim.job_id)
@@ -88,9 +105,9 @@ class Runner[A]:
                     self._unreadable.unknown(batch, claim.job_id)
         return runnable, suspects
 
-    def _work(self, claims: Sequence[Claim], shift: Shift) -> bool:
+    def _work(self, claims: Sequence[Claim], shift: Shift, measures: Measures) -> bool:
         """Run claimed jobs side by side and settle each soon after it finished; True where one hung."""
-        waiting, running = deque(claims), dict[Future[Outcome], Claim]()
+        waiting, running = deque(claims), dict[Future[tuple[Outcome, timedelta]], Claim]()
         while (waiting or running) and shift.time_left() > RESERVE:
             while waiting and len(running) < self._limits.threads:
                 if not self._time_to_start(shift.time_left):
@@ -107,7 +124,9 @@ class Runner[A]:
             if shift.oldest_unsettled_s is not None:
                 patience = min(patience, _SETTLE_WITHIN_S - shift.oldest_unsettled_s)
             for future in wait(running, timeout=max(patience, 0), return_when=FIRST_COMPLETED).done:
-                shift.finished(running.pop(future), future.result())
+                claim, (outcome, duration) = running.pop(future), future.result()
+                measures.ran(claim, outcome, duration)
+                shift.finished(claim, outcome)
             if shift.oldest_unsettled_s is not None and shift.oldest_unsettled_s >= _SETTLE_WITHIN_S:
                 shift.settle()
         for claim in waiting:
@@ -122,8 +141,8 @@ class Runner[A]:
         return time_left() >= self._limits.handler_limit + RESERVE
 
 
-def _execute[A](registration: Registration[A], claim: Claim, app: A) -> Outcome:
-    """Run one handler in its thread and turn whatever it does into an outcome."""
+def _execute[A](registration: Registration[A], claim: Claim, app: A) -> tuple[Outcome, timedelta]:
+    """Run one handler in its thread; turn whatever it does into an outcome, and say how long it took."""
     started = time.monotonic()
     logger.thread_safe_append_keys(
         job_id=str(claim.job_id),
@@ -134,7 +153,8 @@ def _execute[A](registration: Registration[A], claim: Claim, app: A) -> Outcome:
     )
     try:
         outcome = _outcome(registration, claim, app, started)
-        duration_ms = round((time.monotonic() - started) * 1000)
+        duration = timedelta(seconds=time.monotonic() - started)
+        duration_ms = round(duration / timedelta(milliseconds=1))
         match outcome:
             case Completed():
                 logger.info("job.completed", duration_ms=duration_ms, queue_s=round(claim.age.total_seconds(), 3))
@@ -153,7 +173,7 @@ def _execute[A](registration: Registration[A], claim: Claim, app: A) -> Outcome:
                     error_class=outcome.error_class,
                     error=outcome.error_message,
                 )
-        return outcome
+        return outcome, duration
     finally:
         logger.thread_safe_clear_keys()
 

@@ -23,10 +23,11 @@ _SETTLE_AGAIN_AFTER_S = 0.5
 class Shift:
     """Claims jobs, collects how they ended, and settles them; tells the batch what became of each."""
 
-    def __init__(self, database: Database, batch: Batch, time_left: TimeLeft) -> None:
+    def __init__(self, database: Database, batch: Batch, time_left: TimeLeft, *, release: str | None = None) -> None:
         self.time_left = time_left
         self._database = database
         self._batch = batch
+        self._release = release
         self._token = LeaseToken(uuid7())
         self._unsettled: dict[JobId, Outcome | None] = {}
         self._unsettled_since = 0.0
@@ -49,11 +50,12 @@ class Shift:
                     token=self._token,
                     lease=self.time_left() + _LEASE_BEYOND_DEADLINE,
                     alone=alone,
+                    release=self._release,
                 )
         except Exception as error:  # noqa: BLE001  also a schema that a running deploy has not reached yet
             logger.warning("batch.claim_failed", jobs=len(wanted), error=describe(error))
             for job_id in wanted:
-                self._batch.release_each(job_id, lambda message: backoff_delay(message.receive_count))
+                self._batch.fail_each(job_id, lambda message: backoff_delay(message.receive_count))
             return []
 
     def finished(self, claim: Claim, outcome: Outcome) -> None:
@@ -66,7 +68,7 @@ class Shift:
 
     def abandon(self, job_id: JobId) -> None:
         """Let a job's lease run out: its message comes again just after that, and the claim will see a crash."""
-        self._batch.release(job_id, self.time_left() + _LEASE_BEYOND_DEADLINE + SOON)
+        self._batch.fail(job_id, self.time_left() + _LEASE_BEYOND_DEADLINE + SOON)
 
     def settle(self) -> bool:
         """Write down what has finished, in one statement; False where the database was out of reach."""
@@ -83,9 +85,9 @@ class Shift:
             match outcome:
                 case _ if job_id not in hit:
                     logger.warning("job.lease_lost", job_id=job_id)
-                    self._batch.release(job_id, SOON)
+                    self._batch.fail(job_id, SOON)
                 case Retry():
-                    self._batch.release(job_id, outcome.delay)
+                    self._batch.fail(job_id, outcome.delay)
                 case None:
                     logger.info("job.handed_back", job_id=job_id)
                     self._batch.release(job_id, SOON)

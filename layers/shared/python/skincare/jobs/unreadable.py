@@ -20,15 +20,15 @@ class Unreadable:
         self._database = database
         self._dead_letters = dead_letters
 
-    def judge(self, batch: Batch, message: ReceivedMessage, reason: str) -> None:
-        """Release an unreadable message with backoff; from its 10th receive on, bury it.
+    def judge(self, batch: Batch, message: ReceivedMessage, reason: str, *, may_bury: bool = True) -> None:
+        """Release an unreadable message with backoff; from its 10th receive on, bury it where there is time.
 
         A live job of its id is dead-lettered through the ledger; anything else goes to the dead-letter
         queue as it is, and is acked only once it arrived there.
         """
         logger.error("message.unreadable", message_id=message.message_id, receives=message.receive_count, reason=reason)
-        if message.receive_count < GIVE_UP_AT_RECEIVE:
-            batch.released.append((message, backoff_delay(message.receive_count)))
+        if message.receive_count < GIVE_UP_AT_RECEIVE or not may_bury:
+            batch.fail_message(message, backoff_delay(message.receive_count))
             return
         try:
             buried = self._bury_job(message, reason) or self._bury_message(message, "MessageUnreadable", reason)
@@ -38,7 +38,7 @@ class Unreadable:
         if buried:
             batch.acked.append(message)
         else:
-            batch.released.append((message, backoff_delay(message.receive_count)))
+            batch.fail_message(message, backoff_delay(message.receive_count))
 
     def unknown(self, batch: Batch, job_id: JobId) -> None:
         """Send a message whose job the ledger does not have to the dead-letter queue: never drop it silently."""
@@ -47,7 +47,7 @@ class Unreadable:
             if self._bury_message(message, "JobUnknown", "job_unknown: the ledger has no such job"):
                 batch.acked.append(message)
             else:
-                batch.released.append((message, backoff_delay(message.receive_count)))
+                batch.fail_message(message, backoff_delay(message.receive_count))
 
     def _bury_job(self, message: ReceivedMessage, reason: str) -> bool:
         job_id = envelope.job_id_in(message.body)

@@ -11,6 +11,7 @@ class NotificationType(StrEnum):
     """What a customer is told about an order, at most once each. The value is stored: never renamed."""
 
     ORDER_CONFIRMATION = "order_confirmation"
+    PAYMENT_RECEIVED = "payment_received"
 
 
 class NotificationStatus(StrEnum):
@@ -20,13 +21,14 @@ class NotificationStatus(StrEnum):
     UNDELIVERABLE = "undeliverable"
 
 
-class ConfirmationOutcome(StrEnum):
-    """How a confirmation ended. Each of them completes the job."""
+class NotificationOutcome(StrEnum):
+    """How telling a customer ended. Each of them completes the job."""
 
     SENT = "sent"
     ALREADY_SENT = "already_sent"
     ORDER_GONE = "order_gone"
     ORDER_CANCELLED = "order_cancelled"
+    """The order ended, or never got so far: what the mail says would be wrong."""
     UNDELIVERABLE = "undeliverable"
 
 
@@ -45,8 +47,8 @@ class OrderLine:
 
 
 @dataclass(frozen=True)
-class OrderToConfirm:
-    """An order with all that is needed to decide about its confirmation and to write it."""
+class OrderToTell:
+    """An order with all that is needed to decide about a mail and to write it."""
 
     id: int
     order_number: OrderNumber
@@ -57,7 +59,7 @@ class OrderToConfirm:
     email: str = field(repr=False)
     recipient_name: str | None = field(repr=False)
     shipping_address: str | None = field(repr=False)
-    confirmed: NotificationStatus | None
-    """How an earlier attempt to confirm it ended."""
+    told: NotificationStatus | None
+    """How an earlier attempt to tell its customer the same ended."""
     suppressed: bool
     """Mail to this address bounced for good or was complained about."""

@@ -5,11 +5,11 @@ from psycopg.rows import dict_row
 
 from skincare.identifiers import OrderNumber
 from skincare.locales import Locale
-from skincare.notifications.models import NotificationStatus, NotificationType, OrderLine, OrderToConfirm
+from skincare.notifications.models import NotificationStatus, NotificationType, OrderLine, OrderToTell
 
 
-def load_order_to_confirm(conn: Connection, order_number: OrderNumber) -> OrderToConfirm | None:
-    """Return the order with its lines, an earlier notification and whether its address is suppressed.
+def load_order_to_tell(conn: Connection, order_number: OrderNumber, kind: NotificationType) -> OrderToTell | None:
+    """Return the order with its lines, an earlier notification of this type and whether its address is suppressed.
 
     One statement; None where no such order exists.
     """
@@ -17,7 +17,7 @@ def load_order_to_confirm(conn: Connection, order_number: OrderNumber) -> OrderT
     row = cursor.execute(
         """
         SELECT o.id, o.order_number, o.status, o.total_rupiah, o.locale, o.email, o.recipient_name,
-               o.shipping_address, n.status AS confirmed,
+               o.shipping_address, n.status AS told,
                EXISTS (SELECT FROM suppressed_recipients s WHERE s.email = lower(o.email)) AS suppressed,
                (
                    SELECT coalesce(jsonb_agg(jsonb_build_object(
@@ -29,16 +29,16 @@ def load_order_to_confirm(conn: Connection, order_number: OrderNumber) -> OrderT
         FROM orders o
         LEFT JOIN order_notifications n ON n.order_id = o.id AND n.notification_type = %(type)s
         WHERE o.order_number = %(order_number)s""",
-        {"order_number": order_number, "type": NotificationType.ORDER_CONFIRMATION},
+        {"order_number": order_number, "type": kind},
     ).fetchone()
     if row is None:
         return None
-    return OrderToConfirm(
+    return OrderToTell(
         **row
         | {
             "locale": Locale(row["locale"]),
             "lines": tuple(OrderLine(**line) for line in row["lines"]),
-            "confirmed": row["confirmed"] and NotificationStatus(row["confirmed"]),
+            "told": row["told"] and NotificationStatus(row["told"]),
         }
     )
 
@@ -65,5 +65,16 @@ def record_notification(
             "provider_message_id": provider_message_id,
             "reason": reason,
         },
+    )
+    return cursor.rowcount == 1
+
+
+def suppress_recipient(conn: Connection, email: str, *, reason: str) -> bool:
+    """Send no mail to this address any more; False means that nobody did before either. The first reason stays."""
+    cursor = conn.execute(
+        """
+        INSERT INTO suppressed_recipients (email, reason) VALUES (lower(%(email)s), %(reason)s)
+        ON CONFLICT (email) DO NOTHING""",
+        {"email": email, "reason": reason},
     )
     return cursor.rowcount == 1

@@ -7,71 +7,76 @@ lose one, and nothing may.
 from skincare.database.connection import Database
 from skincare.identifiers import OrderNumber
 from skincare.notifications import repository
-from skincare.notifications.confirmation_mail import confirmation_mail
 from skincare.notifications.models import (
-    ConfirmationOutcome,
+    NotificationOutcome,
     NotificationStatus,
     NotificationType,
-    OrderToConfirm,
+    OrderToTell,
 )
+from skincare.notifications.order_mail import order_mail
 from skincare.notifications.ports import EmailSender, EmailSendingStopped, EmailUndeliverable
 from skincare.observability import logger
 
-# An order that ended before its mail went out: "we have received your order" would only confuse.
-_ENDED = frozenset({"cancelled", "expired", "refunded"})
+# In any other state the mail would only confuse: "we have received your order" about one that ended, or
+# "we have received your payment" where none counts or it was given back.
+_TOLD_WHILE = {
+    NotificationType.ORDER_CONFIRMATION: frozenset({"pending", "paid", "partially_refunded"}),
+    NotificationType.PAYMENT_RECEIVED: frozenset({"paid", "partially_refunded"}),
+}
 
 
-def send_order_confirmation(
-    order_number: OrderNumber, *, database: Database, email: EmailSender, shop_url: str
-) -> ConfirmationOutcome:
-    """Mail the customer that the order was placed, unless that is done, pointless or impossible.
+def tell_customer(
+    kind: NotificationType, order_number: OrderNumber, *, database: Database, email: EmailSender, shop_url: str
+) -> NotificationOutcome:
+    """Mail the customer what happened to the order, unless that is done, pointless or impossible.
 
     Two statements and one mail; no connection is held while the provider is waited for. Raises
     `EmailThrottled`, `EmailProviderUnavailable` and `EmailSendingStopped`: nothing was marked, the
     job is to be tried again. So it is when marking fails after the mail went out.
     """
     with database.connection() as conn:
-        order = repository.load_order_to_confirm(conn, order_number)
+        order = repository.load_order_to_tell(conn, order_number, kind)
     if order is None:
-        logger.warning("email.order_gone", order_number=order_number)
-        return ConfirmationOutcome.ORDER_GONE
-    if (reason_not_to := _reason_not_to_send(order)) is not None:
-        logger.info("email.not_sent", order_number=order_number, outcome=reason_not_to)
+        logger.warning("email.order_gone", order_number=order_number, kind=kind)
+        return NotificationOutcome.ORDER_GONE
+    if (reason_not_to := _reason_not_to_send(kind, order)) is not None:
+        logger.info("email.not_sent", order_number=order_number, kind=kind, outcome=reason_not_to)
         return reason_not_to
     if order.suppressed:
-        return _give_up(database, order, reason="the recipient is suppressed")
+        return _give_up(database, kind, order, reason="the recipient is suppressed")
     try:
-        message_id = email.send(confirmation_mail(order, shop_url=shop_url))
+        message_id = email.send(order_mail(kind, order, shop_url=shop_url))
     except EmailUndeliverable as error:
-        return _give_up(database, order, reason=str(error))
+        return _give_up(database, kind, order, reason=str(error))
     except EmailSendingStopped as error:
-        logger.error("email.sending_stopped", order_number=order_number, reason=str(error))
+        logger.error("email.sending_stopped", order_number=order_number, kind=kind, reason=str(error))
         raise
-    recorded = _record(database, order, NotificationStatus.SENT, provider_message_id=message_id)
+    recorded = _record(database, kind, order, NotificationStatus.SENT, provider_message_id=message_id)
     event = "email.sent" if recorded else "email.sent_again"
-    logger.info(event, order_number=order_number, provider_message_id=message_id)
-    return ConfirmationOutcome.SENT
+    logger.info(event, order_number=order_number, kind=kind, provider_message_id=message_id)
+    return NotificationOutcome.SENT
 
 
-def _reason_not_to_send(order: OrderToConfirm) -> ConfirmationOutcome | None:
-    match order.confirmed:
+def _reason_not_to_send(kind: NotificationType, order: OrderToTell) -> NotificationOutcome | None:
+    match order.told:
         case NotificationStatus.SENT:
-            return ConfirmationOutcome.ALREADY_SENT
+            return NotificationOutcome.ALREADY_SENT
         case NotificationStatus.UNDELIVERABLE:
-            return ConfirmationOutcome.UNDELIVERABLE
+            return NotificationOutcome.UNDELIVERABLE
         case None:
-            return ConfirmationOutcome.ORDER_CANCELLED if order.status in _ENDED else None
+            return None if order.status in _TOLD_WHILE[kind] else NotificationOutcome.ORDER_CANCELLED
 
 
-def _give_up(database: Database, order: OrderToConfirm, *, reason: str) -> ConfirmationOutcome:
-    _record(database, order, NotificationStatus.UNDELIVERABLE, reason=reason)
-    logger.warning("email.undeliverable", order_number=order.order_number, reason=reason)
-    return ConfirmationOutcome.UNDELIVERABLE
+def _give_up(database: Database, kind: NotificationType, order: OrderToTell, *, reason: str) -> NotificationOutcome:
+    _record(database, kind, order, NotificationStatus.UNDELIVERABLE, reason=reason)
+    logger.warning("email.undeliverable", order_number=order.order_number, kind=kind, reason=reason)
+    return NotificationOutcome.UNDELIVERABLE
 
 
 def _record(
     database: Database,
-    order: OrderToConfirm,
+    kind: NotificationType,
+    order: OrderToTell,
     status: NotificationStatus,
     *,
     provider_message_id: str | None = None,
@@ -81,7 +86,7 @@ def _record(
         return repository.record_notification(
             conn,
             order.id,
-            NotificationType.ORDER_CONFIRMATION,
+            kind,
             status,
             provider_message_id=provider_message_id,
             reason=reason,

@@ -6,14 +6,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from skincare.jobs.catalog import SHOWN_AS, SendConfirmationEmail
+from skincare.jobs.catalog import SHOWN_AS, SendConfirmationEmail, SendPaymentReceivedEmail
 from skincare.notifications.models import NotificationStatus, NotificationType
 from skincare.orders.models import Order, OrderStatus
 
 _SHORTEST_WAIT_S = 1
 _LONGEST_WAIT_S = 30
 
-_TELLS = {SendConfirmationEmail.job_type: NotificationType.ORDER_CONFIRMATION}
+_TELLS = {
+    SendConfirmationEmail.job_type: NotificationType.ORDER_CONFIRMATION,
+    SendPaymentReceivedEmail.job_type: NotificationType.PAYMENT_RECEIVED,
+}
 """The notification that a job type sends: what it recorded says more than the state of its job."""
 
 _ENDED_WITHOUT_MAIL = {OrderStatus.CANCELLED, OrderStatus.EXPIRED, OrderStatus.REFUNDED}

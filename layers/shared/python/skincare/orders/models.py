@@ -3,7 +3,7 @@
 import hashlib
 import json
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from skincare.addresses import EmailAddress
@@ -19,6 +19,10 @@ class OrderStatus(StrEnum):
     EXPIRED = "expired"
     REFUNDED = "refunded"
     PARTIALLY_REFUNDED = "partially_refunded"
+
+
+PAYMENT_WINDOW = timedelta(hours=24)
+"""How long after its checkout an order may be paid."""
 
 
 class PaymentStatus(StrEnum):
@@ -38,6 +42,10 @@ _PAYMENT_STATUS = {
     OrderStatus.REFUNDED: PaymentStatus.REFUNDED,
     OrderStatus.PARTIALLY_REFUNDED: PaymentStatus.PARTIALLY_REFUNDED,
 }
+
+
+EXPIRY_GRACE = timedelta(minutes=15)
+"""What a payment of the last moment has to reach us before we ask the gateway about it."""
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,23 @@ from psycopg import Connection, DatabaseError
 from psycopg.rows import dict_row
 
 from skincare.carts.models import MAX_LINES
-from skincare.identifiers import JobId, OrderNumber, UserId
+from skincare.identifiers import JobId, OrderNumber, UserId, new_job_id
 from skincare.jobs.catalog import SendConfirmationEmail
 from skincare.jobs.models import DueJob
 from skincare.notifications.models import NotificationStatus
 from skincare.orders.activity import Notification, OrderDetail, OrderJob, detail_of
 from skincare.orders.errors import CheckoutRefused, IdempotencyKeyReused
-from skincare.orders.models import CartLine, CheckoutState, Order, OrderItem, OrderStatus, Placement, PlaceOrder
+from skincare.orders.models import (
+    EXPIRY_GRACE,
+    PAYMENT_WINDOW,
+    CartLine,
+    CheckoutState,
+    Order,
+    OrderItem,
+    OrderStatus,
+    Placement,
+    PlaceOrder,
+)
 
 # Raised by place_order itself: nothing to order, above the expected total, too many lines.
 _REFUSALS = {"SK001", "SK002", "SK003"}
@@ -36,6 +46,7 @@ _ORDER_COLUMNS = """
 def place(conn: Connection, request: PlaceOrder, *, order_number: OrderNumber, job_id: JobId) -> Placement:
     """Check out the caller's cart in one round trip, or tell the key's first order again.
 
+    The order comes with its timer, a job `expire_order` for when its payment window and the grace are over.
     The replayed order is the one of the first answer, whatever became of it since. Raises
     `CheckoutRefused` when nothing was written, and `IdempotencyKeyReused`.
     """
@@ -52,7 +63,8 @@ def place(conn: Connection, request: PlaceOrder, *, order_number: OrderNumber, j
                     p_email => %(email)s, p_locale => %(locale)s, p_recipient_name => %(recipient_name)s,
                     p_shipping_address => %(shipping_address)s, p_note => %(note)s,
                     p_request_id => %(request_id)s, p_job_id => %(job_id)s, p_job_type => %(job_type)s,
-                    p_job_queue => %(job_queue)s, p_maximum_lines => %(maximum_lines)s
+                    p_job_queue => %(job_queue)s, p_maximum_lines => %(maximum_lines)s,
+                    p_timer_id => %(timer_id)s, p_expires_in => %(expires_in)s
                 )""",
                 {
                     "user_id": request.user_id,
@@ -70,6 +82,8 @@ def place(conn: Connection, request: PlaceOrder, *, order_number: OrderNumber, j
                     "job_type": payload.job_type,
                     "job_queue": payload.queue,
                     "maximum_lines": MAX_LINES,
+                    "timer_id": new_job_id(),
+                    "expires_in": PAYMENT_WINDOW + EXPIRY_GRACE,
                 },
             )
             .fetchone()
@@ -148,6 +162,8 @@ def find_detail(conn: Connection, user_id: UserId, order_number: OrderNumber) ->
                     'due_in_s', extract(epoch FROM coalesce(j.retry_at, j.run_at) - now())
                 ) ORDER BY j.created_at, j.id), '[]')
                 FROM jobs j WHERE j.order_number = o.order_number
+                    -- A timer that has not gone off is nothing that goes on.
+                    AND NOT (j.unique_key IS NOT NULL AND j.attempts = 0)
             ) AS jobs, (
                 SELECT coalesce(jsonb_agg(jsonb_build_object(
                     'type', n.notification_type, 'status', n.status, 'at', n.created_at

@@ -1,5 +1,7 @@
 """Why a webhook was not taken."""
 
+from datetime import timedelta
+
 from skincare.errors import PermanentError, SkincareError, TransientError
 
 
@@ -45,6 +47,48 @@ class PaidOrderUnknown(TransientError):
         super().__init__(f"the order of payment event {event_id} is not stored yet")
 
 
+class EventOverdue(PermanentError):
+    """Its order or its confirmation did not come as long as we waited for it; a person must look."""
+
+    def __init__(self, event_id: object, flaw: str) -> None:
+        super().__init__(f"payment event {event_id} is quarantined: {flaw}")
+
+
+class OrderMaybePaid(TransientError):
+    """The gateway says that an order is paid: it must not expire before that is applied."""
+
+    def __init__(self, order_number: str) -> None:
+        super().__init__(f"order {order_number} seems to be paid", retry_after=timedelta(minutes=2))
+
+
+class PaymentUnderWay(TransientError):
+    """A customer can still pay, or the gateway waits for the money: the order does not expire yet."""
+
+    def __init__(self, order_number: str) -> None:
+        super().__init__(f"a payment of order {order_number} is under way", retry_after=timedelta(minutes=15))
+
+
+class RefundNotPossible(SkincareError):
+    """What was asked for cannot be given back; the message says why."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the refund is not possible: {reason}")
+
+
+class RefundUnknown(PermanentError):
+    """A job asks for a refund that is not there: both are written in one transaction."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"there is no refund {key}")
+
+
+class ReconciliationUnfinished(TransientError):
+    """There was no time to ask about every attempt; the next try goes on."""
+
+    def __init__(self) -> None:
+        super().__init__("not every attempt was asked about", retry_after=timedelta(seconds=5))
+
+
 class TransactionContested(TransientError):
     """Another order got the same transaction at the same moment; the next try sees it."""
 
@@ -52,11 +96,18 @@ class TransactionContested(TransientError):
         super().__init__(f"the transaction of payment event {event_id} was written by another order just now")
 
 
-class ConfirmationMissing(PermanentError):
-    """The signature does not cover what the event says, and this release cannot ask the gateway."""
+class GatewayNotConfigured(PermanentError):
+    """The gateway must be asked, and no address of it is configured."""
+
+    def __init__(self, gateway: str) -> None:
+        super().__init__(f"{gateway} must be asked: set GATEWAY_URL_{gateway.upper()}")
+
+
+class EventUnconfirmed(TransientError):
+    """The gateway does not say, or not yet, what the event says: it lags, or the event is forged."""
 
     def __init__(self, event_id: object, gateway: str) -> None:
-        super().__init__(f"payment event {event_id} must be confirmed by {gateway}, which nobody can ask")
+        super().__init__(f"payment event {event_id} is not confirmed by {gateway}")
 
 
 class WebhookContested(TransientError):
@@ -78,3 +129,11 @@ class GatewayRefused(PermanentError):
 
     def __init__(self, gateway: str, reason: str) -> None:
         super().__init__(f"{gateway} refuses: {reason}")
+
+
+class OrderNotPayable(SkincareError):
+    """The order is not pending any more, or its time to be paid is over."""
+
+    def __init__(self, order_number: str, status: str) -> None:
+        super().__init__(f"order {order_number} is {status} and cannot be paid")
+        self.status = status

@@ -29,6 +29,14 @@ def parse(body: bytes) -> dict[str, Any]:
 
     Half surrogate pairs and NUL pass: the members that hold them are flawed, if we need them at all.
     """
+    value = parse_any(body)
+    if not isinstance(value, dict):
+        raise WebhookMalformed("the body is not a JSON object")
+    return value
+
+
+def parse_any(body: bytes) -> Any:
+    """Return any JSON value, read as `parse` does; raises `WebhookMalformed`."""
     try:
         text = body.decode()
     except UnicodeDecodeError:
@@ -36,14 +44,11 @@ def parse(body: bytes) -> dict[str, Any]:
     if _too_deep(text):
         raise WebhookMalformed(f"the body is nested more than {_DEEPEST} levels deep")
     try:
-        value = json.loads(
+        return json.loads(
             text, parse_int=Digits, parse_float=Digits, parse_constant=_refuse, object_pairs_hook=_without_repetition
         )
     except ValueError:
         raise WebhookMalformed("the body is not JSON") from None
-    if not isinstance(value, dict):
-        raise WebhookMalformed("the body is not a JSON object")
-    return value
 
 
 def digest(body: bytes) -> str:

@@ -1,5 +1,6 @@
 """What a payment gateway tells us, in one shape for all of them."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -8,6 +9,8 @@ from typing import NewType
 from uuid import UUID
 
 EventId = NewType("EventId", UUID)
+
+_REFERENCE = re.compile(r"(?P<order_number>.+)\.(?P<attempt_no>[1-9][0-9]{0,8})", re.DOTALL)
 
 
 class EventStatus(StrEnum):
@@ -33,6 +36,14 @@ class EventState(StrEnum):
     """A person must look at it."""
 
 
+class EventSource(StrEnum):
+    """How we got to know of an event."""
+
+    WEBHOOK = "webhook"
+    ANSWER = "answer"
+    """The gateway said it when we asked."""
+
+
 @dataclass(frozen=True)
 class Webhook:
     """A request as it arrived: `body` holds the bytes that were signed.
@@ -51,6 +62,7 @@ class Report:
     """What a gateway's event says. `amount_rupiah` is as told: zero and less are possible.
 
     Of a refund it is what this refund gives back, and `refund_key` tells it from the others.
+    `attempt_no` is None where the gateway knows the order by its bare number.
     """
 
     order_number: str
@@ -62,6 +74,7 @@ class Report:
     currency: str
     occurred_at: datetime | None
     refund_key: str | None = None
+    attempt_no: int | None = None
 
 
 @dataclass(frozen=True)
@@ -76,6 +89,8 @@ class GatewayEvent:
     headers: Mapping[str, str]
     report: Report | None
     flaw: str | None = None
+    merchant_id: str | None = None
+    """The account that it is about, where the gateway names one."""
 
     @property
     def state(self) -> EventState:
@@ -98,6 +113,12 @@ class Attempt:
     def reference(self) -> str:
         """What the gateway knows it by: letters, digits, `-` and `.`, never used twice (Midtrans: `order_id`)."""
         return f"{self.order_number}.{self.attempt_no}"
+
+
+def attempt_named(reference: str) -> tuple[str, int | None]:
+    """Return the order number and the attempt of a `reference`; a bare order number has no attempt."""
+    match = _REFERENCE.fullmatch(reference)
+    return (match["order_number"], int(match["attempt_no"])) if match else (reference, None)
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,8 @@ class GatewayClient(Protocol):
     def transactions(self, attempt: Attempt) -> Sequence[Report]:
         """Return what the gateway knows of an attempt now, one report per transaction; none where nobody tried to pay.
 
-        Of a refunded transaction there is one report for the payment and one for each refund.
+        Of a transaction that was refunded or charged back there is one report for the payment, one for each refund
+        and one for the chargeback.
         """
         ...
 

@@ -2,18 +2,20 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from psycopg import Connection
-from psycopg.rows import dict_row
+from psycopg.rows import class_row, dict_row
 from psycopg.types.json import Jsonb
 
 from skincare.identifiers import JobId, OrderNumber
 from skincare.jobs.catalog import ProcessPayment
 from skincare.jobs.models import DueJob
 from skincare.orders.models import OrderStatus
+from skincare.payments.anomalies.repository import save_anomalies
 from skincare.payments.errors import TransactionContested
-from skincare.payments.models import EventId, EventState, EventStatus, GatewayEvent
+from skincare.payments.models import EventId, EventSource, EventState, EventStatus, GatewayEvent, Report
 from skincare.payments.settlement import Anomaly, Payment, PaymentEvent, Settlement, Transaction
 
 
@@ -32,6 +34,16 @@ class LockedOrder:
     id: int
     status: OrderStatus
     total_rupiah: int
+    request_id: str | None = None
+
+
+@dataclass(frozen=True)
+class OpenWork:
+    """What of the money waits for somebody: events received over five minutes ago, and what people must look at."""
+
+    unapplied_events: int
+    quarantined_events: int
+    anomalies: int
 
 
 def store(
@@ -42,7 +54,8 @@ def store(
     body: bytes,
     event_id: EventId,
     job_id: JobId,
-    request_id: str,
+    request_id: str | None,
+    source: EventSource = EventSource.WEBHOOK,
 ) -> Intake:
     """Store an event with its job in one statement, once per gateway and key."""
     report = event.report
@@ -52,11 +65,11 @@ def store(
         WITH event AS (
             INSERT INTO payment_events (
                 id, gateway, event_key, body, headers, order_number, transaction_id, reported_status, status,
-                amount_rupiah, currency, refund_key, occurred_at, state, flaw, request_id
+                amount_rupiah, currency, refund_key, attempt_no, occurred_at, state, flaw, request_id, source
             ) VALUES (
                 %(id)s, %(gateway)s, %(event_key)s, %(body)s, %(headers)s, %(order_number)s, %(transaction_id)s,
-                %(reported_status)s, %(status)s, %(amount_rupiah)s, %(currency)s, %(refund_key)s, %(occurred_at)s,
-                %(state)s, %(flaw)s, %(request_id)s
+                %(reported_status)s, %(status)s, %(amount_rupiah)s, %(currency)s, %(refund_key)s, %(attempt_no)s,
+                %(occurred_at)s, %(state)s, %(flaw)s, %(request_id)s, %(source)s
             ) ON CONFLICT (gateway, event_key) DO NOTHING
             RETURNING state
         ), job AS (
@@ -80,10 +93,12 @@ def store(
             "amount_rupiah": report and report.amount_rupiah,
             "currency": report and report.currency,
             "refund_key": report and report.refund_key,
+            "attempt_no": report and report.attempt_no,
             "occurred_at": report and report.occurred_at,
             "state": event.state,
             "flaw": event.flaw,
             "request_id": request_id,
+            "source": source,
             "job_id": job_id,
             "job_type": payload.job_type,
             "queue": payload.queue,
@@ -122,10 +137,12 @@ def find_event(conn: Connection, event_id: EventId) -> tuple[EventState, Payment
 def lock_order(conn: Connection, order_number: OrderNumber) -> LockedOrder | None:
     """Lock an order until the transaction ends: all that changes it waits for its row."""
     row = conn.execute(
-        "SELECT id, status, total_rupiah FROM orders WHERE order_number = %(order_number)s FOR NO KEY UPDATE",
+        """
+        SELECT id, status, total_rupiah, request_id FROM orders
+        WHERE order_number = %(order_number)s FOR NO KEY UPDATE""",
         {"order_number": order_number},
     ).fetchone()
-    return None if row is None else LockedOrder(row[0], OrderStatus(row[1]), row[2])
+    return None if row is None else LockedOrder(row[0], OrderStatus(row[1]), row[2], row[3])
 
 
 def total_of(conn: Connection, order_number: OrderNumber) -> int | None:
@@ -136,11 +153,33 @@ def total_of(conn: Connection, order_number: OrderNumber) -> int | None:
     return None if row is None else int(row[0])
 
 
-def mark_applied(conn: Connection, event_id: EventId) -> bool:
-    """Note that an event is applied; False means somebody already did."""
+def mark_applied(conn: Connection, event_id: EventId, confirmed: Report | None = None) -> bool:
+    """Note that an event is applied, as `confirmed` where the gateway was asked; False means somebody already did."""
     cur = conn.execute(
-        "UPDATE payment_events SET state = 'applied', applied_at = now() WHERE id = %(id)s AND state = 'received'",
-        {"id": event_id},
+        """
+        UPDATE payment_events SET state = 'applied', applied_at = now(),
+            confirmed_at = CASE WHEN %(status)s::text IS NOT NULL THEN now() END,
+            confirmed_status = %(status)s, confirmed_amount_rupiah = %(amount_rupiah)s,
+            confirmed_currency = %(currency)s, confirmed_occurred_at = %(occurred_at)s
+        WHERE id = %(id)s AND state = 'received'""",
+        {
+            "id": event_id,
+            "status": confirmed and confirmed.status,
+            "amount_rupiah": confirmed and confirmed.amount_rupiah,
+            "currency": confirmed and confirmed.currency,
+            "occurred_at": confirmed and confirmed.occurred_at,
+        },
+    )
+    return cur.rowcount == 1
+
+
+def quarantine_overdue(conn: Connection, event_id: EventId, *, flaw: str, after: timedelta) -> bool:
+    """Set an event aside for a person if it was received longer ago than `after`; False where it was not."""
+    cur = conn.execute(
+        """
+        UPDATE payment_events SET state = 'quarantined', flaw = %(flaw)s
+        WHERE id = %(id)s AND state = 'received' AND received_at <= now() - %(after)s""",
+        {"id": event_id, "flaw": flaw, "after": after},
     )
     return cur.rowcount == 1
 
@@ -188,7 +227,24 @@ def save(conn: Connection, order: LockedOrder, settlement: Settlement, *, event_
         WHERE id = %(id)s AND status = %(was)s AND status <> %(status)s""",
         {"id": order.id, "status": settlement.order_status, "was": order.status},
     )
-    return _save_anomalies(conn, order, settlement.anomalies)
+    return save_anomalies(conn, settlement.anomalies, order_id=order.id, expected_rupiah=order.total_rupiah)
+
+
+def open_work(conn: Connection) -> OpenWork:
+    """Count what waits, by indexes that hold little on a good day."""
+    row = (
+        conn.cursor(row_factory=class_row(OpenWork))
+        .execute("""
+        SELECT
+            (SELECT count(*) FROM payment_events
+                WHERE state = 'received' AND received_at < now() - interval '5 minutes') AS unapplied_events,
+            (SELECT count(*) FROM payment_events
+                WHERE state = 'quarantined' AND reviewed_at IS NULL) AS quarantined_events,
+            (SELECT count(*) FROM payment_anomalies WHERE withdrawn_at IS NULL AND resolved_at IS NULL) AS anomalies""")
+        .fetchone()
+    )
+    assert row is not None  # noqa: S101  a SELECT without FROM answers a row
+    return row
 
 
 def _save_payment(conn: Connection, order_id: int, payment: Payment) -> bool:
@@ -220,48 +276,12 @@ def _save_payment(conn: Connection, order_id: int, payment: Payment) -> bool:
     return cur.rowcount == 1
 
 
-def _save_anomalies(conn: Connection, order: LockedOrder, anomalies: Collection[Anomaly]) -> list[Anomaly]:
-    """Write anomalies and withdraw those of the order that no longer are; return the new ones.
-
-    What people resolved stays resolved.
-    """
-    rows = conn.execute(
-        """
-        WITH found AS (
-            SELECT * FROM unnest(
-                %(event_ids)s::uuid[], %(kinds)s::text[], %(tasks)s::text[], %(amounts)s::bigint[],
-                %(give_backs)s::bigint[]
-            ) AS f (event_id, kind, task, amount_rupiah, give_back_rupiah)
-        ), gone AS (
-            UPDATE payment_anomalies a SET withdrawn_at = now()
-            WHERE a.order_id = %(order_id)s AND a.withdrawn_at IS NULL AND NOT EXISTS (
-                SELECT 1 FROM found f WHERE f.event_id = a.event_id AND f.kind = a.kind
-            )
-        )
-        INSERT INTO payment_anomalies AS a (
-            event_id, order_id, kind, task, expected_rupiah, amount_rupiah, give_back_rupiah
-        )
-        SELECT event_id, %(order_id)s, kind, task, %(expected)s, amount_rupiah, give_back_rupiah FROM found
-        ON CONFLICT (event_id, kind) DO UPDATE SET
-            give_back_rupiah = excluded.give_back_rupiah, task = excluded.task, withdrawn_at = NULL
-        RETURNING a.event_id, a.kind, a.created_at = now()""",
-        {
-            "order_id": order.id,
-            "expected": order.total_rupiah,
-            "event_ids": [anomaly.event.event_id for anomaly in anomalies],
-            "kinds": [anomaly.kind for anomaly in anomalies],
-            "tasks": [anomaly.task for anomaly in anomalies],
-            "amounts": [anomaly.event.amount_rupiah for anomaly in anomalies],
-            "give_backs": [anomaly.give_back_rupiah for anomaly in anomalies],
-        },
-    )
-    new = {(event_id, kind) for event_id, kind, is_new in rows if is_new}
-    return [anomaly for anomaly in anomalies if (anomaly.event.event_id, anomaly.kind) in new]
-
-
 _EVENT_COLUMNS = """
-    id AS event_id, gateway, event_key, order_number, transaction_id, status, amount_rupiah, currency,
-    occurred_at, refund_key"""
+    id AS event_id, gateway, event_key, order_number, attempt_no, transaction_id, refund_key,
+    coalesce(confirmed_status, status) AS status, coalesce(confirmed_amount_rupiah, amount_rupiah) AS amount_rupiah,
+    coalesce(confirmed_currency, currency) AS currency,
+    CASE WHEN confirmed_at IS NULL THEN occurred_at ELSE confirmed_occurred_at END AS occurred_at,
+    source = 'answer' AS is_answer"""
 
 
 def _event(row: Mapping[str, Any]) -> PaymentEvent:

@@ -1,14 +1,23 @@
 """Taking in what payment gateways tell us, and applying it to orders."""
 
-from datetime import datetime
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 from skincare.database.connection import Database, LockUnavailable
 from skincare.identifiers import OrderNumber, new_job_id, uuid7
+from skincare.invoices import repository as invoices
+from skincare.jobs.catalog import ExpireOrder, GenerateInvoicePdf, ProcessPayment, SendPaymentReceivedEmail
+from skincare.jobs.models import DueJob
 from skincare.jobs.publisher import Publisher
+from skincare.jobs.repository import outbox, timers
 from skincare.observability import logger
-from skincare.payments import repository
+from skincare.orders.models import OrderStatus
+from skincare.payments import confirmation, repository
 from skincare.payments.errors import (
-    ConfirmationMissing,
+    EventOverdue,
+    EventUnconfirmed,
     GatewayUnknown,
     PaidOrderUnknown,
     PaymentEventUnknown,
@@ -17,12 +26,23 @@ from skincare.payments.errors import (
 )
 from skincare.payments.gateways import GATEWAYS
 from skincare.payments.models import EventId, EventState, GatewayEvent, Webhook
-from skincare.payments.ports import Gateway, SecretStore
-from skincare.payments.settlement import settle
+from skincare.payments.ports import Gateway, GatewayClient, SecretStore
+from skincare.payments.refunds.repository import book
+from skincare.payments.repository import LockedOrder
+from skincare.payments.settlement import Settlement, settle
 
 # Longer than lock_timeout and, after a new session's two seconds or a ping, still within the three seconds
 # in which a gateway is to hear from us.
 _ANSWER_WITHIN_S = 2.5
+
+# Shorter than the budget by more than the longest backoff: the last tries know that they are the last.
+_EVENT_FITS_WITHIN = ProcessPayment.budget - timedelta(minutes=15)
+_FLAWS: Mapping[type[Exception], str] = {
+    PaidOrderUnknown: "no order of this number came",
+    EventUnconfirmed: "its gateway never confirmed it",
+}
+
+_GIVEN_BACK = {OrderStatus.REFUNDED, OrderStatus.PARTIALLY_REFUNDED}
 
 
 def receive(
@@ -34,16 +54,18 @@ def receive(
     publisher: Publisher,
     request_id: str,
     now: datetime,
+    merchant_ids: Mapping[str, str] | None = None,
 ) -> None:
     """Store a webhook whose signature is right, with its job, and publish the job; a copy changes nothing.
 
+    One about another merchant than ours, by gateway in `merchant_ids`, waits for a person.
     Raises `GatewayUnknown`, `SignatureInvalid`, `WebhookMalformed`, and errors that are transient: then the
     gateway must send it again.
     """
     gateway = GATEWAYS.get(gateway_name)
     if gateway is None:
         raise GatewayUnknown
-    event = _verified(gateway, webhook, secrets, now)
+    event = _of_our_merchant(_verified(gateway, webhook, secrets, now), (merchant_ids or {}).get(gateway_name))
     event_id = EventId(uuid7())
     try:
         with database.connection(answer_within_s=_ANSWER_WITHIN_S) as conn:
@@ -63,39 +85,66 @@ def receive(
         publisher.publish_now([intake.job])
 
 
-def apply_event(event_id: EventId, *, database: Database) -> None:
-    """Apply a stored event to its order, once.
+def apply_event(
+    event_id: EventId, *, database: Database, gateways: Mapping[str, GatewayClient], publisher: Publisher
+) -> None:
+    """Apply a stored event to its order, once: what it says, or what its gateway says where it must be asked.
 
-    Raises `PaymentEventUnknown` and `PaidOrderUnknown` while they cannot be seen, `ConfirmationMissing`,
-    and `TransactionContested`.
+    The event that pays the order sets off its mail and its invoice. Raises `PaymentEventUnknown`,
+    `PaidOrderUnknown` and `TransactionContested`, and the errors of `confirmation.confirm`; `EventOverdue` once an
+    event has waited too long for its order or its gateway.
     """
-    with database.connection() as conn, conn.transaction():
+    with _setting_aside_what_is_overdue(event_id, database):
+        jobs = _apply(event_id, database=database, gateways=gateways)
+    if jobs:
+        publisher.publish_now(jobs)
+
+
+def _apply(event_id: EventId, *, database: Database, gateways: Mapping[str, GatewayClient]) -> list[DueJob]:
+    """Apply an event; return the jobs that it set off, which are to be published."""
+    with database.connection() as conn:
         found = repository.find_event(conn, event_id)
-        if found is None:
-            raise PaymentEventUnknown(event_id)
-        state, event = found
-        if state is not EventState.RECEIVED or event is None:
-            logger.info("payment.event_done_before", event_id=event_id, state=state)
-            return
-        if not GATEWAYS[event.gateway].status_is_signed:
-            raise ConfirmationMissing(event_id, event.gateway)
-        order_number = OrderNumber(event.order_number)
+    if found is None:
+        raise PaymentEventUnknown(event_id)
+    state, event = found
+    if state is not EventState.RECEIVED or event is None:
+        logger.info("payment.event_done_before", event_id=event_id, state=state)
+        return []
+    confirmed = None
+    if not (event.is_answer or GATEWAYS[event.gateway].status_is_signed):
+        confirmed = confirmation.confirm(event, database=database, gateways=gateways)
+    order_number = OrderNumber(event.order_number)
+    with database.connection() as conn, conn.transaction():
         order = repository.lock_order(conn, order_number)
         if order is None:
             raise PaidOrderUnknown(event_id)
-        if not repository.mark_applied(conn, event_id):
-            return
+        if not repository.mark_applied(conn, event_id, confirmed):
+            return []
         events = repository.applied_events(conn, order_number)
         foreign = repository.foreign_transactions(conn, order.id, {each.transaction for each in events})
         settlement = settle(order.status, order.total_rupiah, events, foreign=foreign)
         anomalies = repository.save(conn, order, settlement, event_id=event_id)
+        book(conn, order.id, settlement.payments)
+        jobs: list[DueJob] = []
+        if _becomes_paid(order, settlement):
+            timers.cancel(conn, ExpireOrder(order_number=order_number).unique_key)
+            payloads = (
+                SendPaymentReceivedEmail(order_number=order_number),
+                GenerateInvoicePdf(order_number=order_number),
+            )
+            jobs = outbox.insert_all(conn, payloads, order_number=order_number, request_id=order.request_id)
+            # Last, because every other payment waits for the year's row until we commit.
+            invoices.take_number(conn, order.id)
     logger.info(
         "payment.event_applied",
         event_id=event_id,
         order_number=order_number,
-        status=event.status,
+        status=event.status if confirmed is None else confirmed.status,
         order_status=settlement.order_status,
     )
+    if order.status in _GIVEN_BACK and settlement.order_status is OrderStatus.PAID:
+        # An earlier payment came to light after the later one had gone back.
+        logger.error("payment.order_paid_again", event_id=event_id, order_number=order_number)
     for anomaly in anomalies:
         logger.error(
             "payment.anomaly",
@@ -106,6 +155,30 @@ def apply_event(event_id: EventId, *, database: Database) -> None:
             expected_rupiah=order.total_rupiah,
             amount_rupiah=anomaly.event.amount_rupiah,
         )
+    return jobs
+
+
+def _becomes_paid(order: LockedOrder, settlement: Settlement) -> bool:
+    """Tell whether the order leaves the state from which money leads away, and to which nothing leads back.
+
+    It may skip *paid*: a refund can be known before its payment is.
+    """
+    return order.status is OrderStatus.PENDING and settlement.order_status is not OrderStatus.PENDING
+
+
+@contextmanager
+def _setting_aside_what_is_overdue(event_id: EventId, database: Database) -> Iterator[None]:
+    """Quarantine an event whose order or confirmation did not come in time, and raise `EventOverdue`."""
+    try:
+        yield
+    except (PaidOrderUnknown, EventUnconfirmed) as error:
+        flaw = _FLAWS[type(error)]
+        with database.connection() as conn:
+            overdue = repository.quarantine_overdue(conn, event_id, flaw=flaw, after=_EVENT_FITS_WITHIN)
+        if not overdue:
+            raise
+        logger.error("payment.event_quarantined", event_id=event_id, flaw=flaw)
+        raise EventOverdue(event_id, flaw) from None
 
 
 def _verified(gateway: Gateway, webhook: Webhook, secrets: SecretStore, now: datetime) -> GatewayEvent:
@@ -118,6 +191,12 @@ def _verified(gateway: Gateway, webhook: Webhook, secrets: SecretStore, now: dat
         if renewed == known:
             raise
         return gateway.read(webhook, renewed, now)
+
+
+def _of_our_merchant(event: GatewayEvent, ours: str | None) -> GatewayEvent:
+    if ours is None or event.merchant_id in {None, ours}:
+        return event
+    return replace(event, flaw="it is about another merchant")
 
 
 def _log(gateway: str, event: GatewayEvent, event_id: EventId, *, is_new: bool) -> None:

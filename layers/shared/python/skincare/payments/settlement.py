@@ -34,6 +34,9 @@ class PaymentEvent:
     currency: str
     occurred_at: datetime | None
     refund_key: str | None = None
+    attempt_no: int | None = None
+    is_answer: bool = False
+    """Whether the gateway said it when we asked, so that nothing is left to confirm."""
 
     @property
     def transaction(self) -> Transaction:
@@ -88,6 +91,8 @@ class Payment:
     status: EventStatus
     paid_by: PaymentEvent | None = None
     refunded_rupiah: int = 0
+    refund_keys: frozenset[str] = frozenset()
+    """The refunds that `refunded_rupiah` is the sum of."""
     pays_order: bool = False
 
     @property
@@ -166,6 +171,7 @@ def _add_up(events: list[PaymentEvent]) -> tuple[Payment, list[Anomaly]]:
         elif event.amount_rupiah != paid_by.amount_rupiah:
             anomalies.append(Anomaly(event, AnomalyKind.PAID_TWICE_DIFFERENTLY))
     refunded = 0
+    booked: set[str] = set()
     refunds = {event.refund_key: event for event in reversed(events) if event.status in _REFUNDS}
     for refund in sorted(refunds.values(), key=lambda each: each.rank):
         if paid_by is None:
@@ -174,13 +180,15 @@ def _add_up(events: list[PaymentEvent]) -> tuple[Payment, list[Anomaly]]:
             anomalies.append(Anomaly(refund, AnomalyKind.OVER_REFUND))
         else:
             refunded += refund.amount_rupiah
+            booked.add(refund.refund_key or "")
     anomalies += [Anomaly(event, AnomalyKind.CHARGEBACK) for event in events if event.status is EventStatus.CHARGEBACK]
     if paid_by is not None:
         anomalies += [
             Anomaly(event, AnomalyKind.FAILED_THOUGH_PAID) for event in events if event.status is EventStatus.FAILED
         ]
     told = {event.status for event in events}
-    return Payment(events[0].transaction, _payment_status(told, paid_by, refunded), paid_by, refunded), anomalies
+    status = _payment_status(told, paid_by, refunded)
+    return Payment(events[0].transaction, status, paid_by, refunded, frozenset(booked)), anomalies
 
 
 def _payment_status(told: set[EventStatus], paid_by: PaymentEvent | None, refunded: int) -> EventStatus:

@@ -83,29 +83,58 @@ def sweep(
     return [SweepVerdict(row[0]) for row in cur]
 
 
-def redrive(conn: Connection, job_ids: Sequence[JobId]) -> dict[JobId, int]:
+def redrive(conn: Connection, job_ids: Sequence[JobId], *, only_at: Sequence[int] | None = None) -> dict[JobId, int]:
     """Bring dead jobs back: attempts, crashes and budget start again, history stays.
 
-    Returns the dead-letter number of each job that was dead: its messages up to that number may be
-    deleted from the dead-letter queue once this is committed, and not before.
+    `only_at` holds for each job the dead-letter number that it was looked at with: one that died again
+    since is left alone, so that a request whose answer got lost may be repeated. Returns the dead-letter number
+    of each job that was dead: the sweep may delete its messages up to that one once this is committed.
     """
+    parameters = {"ids": list(job_ids), "numbers": None if only_at is None else list(only_at)}
     with conn.transaction():
         conn.execute(
             """
-            WITH locked AS (
-                SELECT id FROM jobs WHERE id = ANY (%(ids)s::uuid[]) AND state = 'dead_letter' ORDER BY id FOR UPDATE
+            WITH wanted AS (
+                SELECT * FROM unnest(%(ids)s::uuid[], %(numbers)s::integer[]) AS w (id, dead_letter_no)
+            ), locked AS (
+                SELECT j.id FROM jobs j JOIN wanted w ON w.id = j.id
+                WHERE j.state = 'dead_letter'
+                    AND (%(numbers)s::integer[] IS NULL OR j.dead_letter_no = w.dead_letter_no)
+                ORDER BY j.id FOR UPDATE OF j
             )
             UPDATE jobs j SET state = 'investigated' FROM locked WHERE j.id = locked.id""",
-            {"ids": list(job_ids)},
+            parameters,
         )
         cur = conn.execute(
             """
-            WITH locked AS (
-                SELECT id FROM jobs WHERE id = ANY (%(ids)s::uuid[]) AND state = 'investigated' ORDER BY id FOR UPDATE
+            WITH wanted AS (
+                SELECT * FROM unnest(%(ids)s::uuid[], %(numbers)s::integer[]) AS w (id, dead_letter_no)
+            ), locked AS (
+                SELECT j.id FROM jobs j JOIN wanted w ON w.id = j.id
+                WHERE j.state = 'investigated'
+                    AND (%(numbers)s::integer[] IS NULL OR j.dead_letter_no = w.dead_letter_no)
+                ORDER BY j.id FOR UPDATE OF j
             )
             UPDATE jobs j SET state = 'pending', publish_at = now(), sends = 0, attempts = 0, crashes = 0,
                 budget_from = now(), retry_at = NULL
             FROM locked WHERE j.id = locked.id RETURNING j.id, j.dead_letter_no""",
-            {"ids": list(job_ids)},
+            parameters,
         )
         return dict(cur.fetchall())
+
+
+def discard(conn: Connection, job_ids: Sequence[JobId], *, only_at: Sequence[int]) -> set[JobId]:
+    """Cancel dead jobs that have not come back or died again since they were looked at; see `redrive`."""
+    cur = conn.execute(
+        """
+        WITH wanted AS (
+            SELECT * FROM unnest(%(ids)s::uuid[], %(numbers)s::integer[]) AS w (id, dead_letter_no)
+        ), locked AS (
+            SELECT j.id FROM jobs j JOIN wanted w ON w.id = j.id AND w.dead_letter_no = j.dead_letter_no
+            WHERE j.state IN ('dead_letter', 'investigated') ORDER BY j.id FOR UPDATE OF j
+        )
+        UPDATE jobs j SET state = 'cancelled', publish_at = NULL, retry_at = NULL, finished_at = now()
+        FROM locked WHERE j.id = locked.id RETURNING j.id""",
+        {"ids": list(job_ids), "numbers": list(only_at)},
+    )
+    return {row[0] for row in cur}

@@ -20,13 +20,15 @@ def claim(
     token: LeaseToken,
     lease: timedelta,
     alone: bool = False,
+    release: str | None = None,
 ) -> list[Claim]:
     """Lease what may run now, and say of everything else why not, in one statement.
 
     `wanted` maps each job to the `dead_letter_no` that its message carries: the current one brings a
     dead job back (somebody redrove the message), any other copy of a dead job is done. Jobs that
     crashed a process are left out as suspects unless the claim is for one job `alone`; such a claim
-    counts the lease that ran out as a crash, and dead-letters the job at the last one.
+    counts the lease that ran out as a crash, and dead-letters the job at the last one. `release` is
+    remembered with the job and its attempt, and told by the dead letter.
     """
     cur = conn.cursor(row_factory=dict_row)
     cur.execute(
@@ -36,7 +38,8 @@ def claim(
         ), locked AS (
             SELECT j.* FROM jobs j WHERE j.id = ANY (%(ids)s::uuid[]) ORDER BY j.id FOR UPDATE
         ), judged AS (
-            SELECT l.id, l.lease_until, l.leased_at, l.retry_at, l.run_at, l.crashes,
+            SELECT l.id, l.job_type, l.lease_until, l.leased_at, l.retry_at, l.run_at, l.crashes,
+                l.release,
                 l.state IN ('dead_letter', 'investigated') AS dead,
                 (l.state = 'processing')::integer AS crashed,
                 CASE
@@ -61,7 +64,8 @@ def claim(
                 last_failed_at = CASE d.crashed WHEN 1 THEN d.lease_until ELSE j.last_failed_at END,
                 budget_from = CASE WHEN d.dead THEN now() ELSE j.budget_from END,
                 lease_token = %(token)s, leased_at = now(), lease_until = now() + %(lease)s,
-                publish_at = now() + %(lease)s + rescue_delay(0), sends = 1, retry_at = NULL
+                publish_at = now() + %(lease)s + rescue_delay(0), sends = 1, retry_at = NULL,
+                release = coalesce(%(release)s, j.release)
             FROM judged d WHERE j.id = d.id AND d.verdict = 'run'
             RETURNING j.*
         ), buried AS (
@@ -73,8 +77,8 @@ def claim(
                 error_class = 'WorkerCrashed', error_message = 'the job took its process down time after time'
             FROM judged d WHERE j.id = d.id AND d.verdict = 'dead'
         ), history AS (
-            INSERT INTO job_attempts (job_id, started_at, finished_at, outcome, error_class, error_message)
-            SELECT d.id, d.leased_at, d.lease_until, 'crashed', 'WorkerCrashed', 'the lease ran out'
+            INSERT INTO job_attempts (job_id, started_at, finished_at, outcome, error_class, error_message, release)
+            SELECT d.id, d.leased_at, d.lease_until, 'crashed', 'WorkerCrashed', 'the lease ran out', d.release
             FROM judged d WHERE d.crashed = 1 AND d.verdict IN ('run', 'dead')
         )
         SELECT w.id, coalesce(d.verdict, 'missing') AS verdict, d.crashes,
@@ -82,7 +86,7 @@ def claim(
                 WHEN 'busy' THEN d.lease_until
                 WHEN 'early' THEN coalesce(d.retry_at, d.run_at)
             END - now()))::double precision AS wait_s,
-            l.job_type, l.payload, l.attempts, l.order_number, l.request_id,
+            d.job_type, l.payload, l.attempts, l.order_number, l.request_id,
             extract(epoch FROM now() - l.budget_from)::double precision AS age_s
         FROM wanted w LEFT JOIN judged d ON d.id = w.id LEFT JOIN leased l ON l.id = w.id
         ORDER BY w.id""",
@@ -93,6 +97,7 @@ def claim(
             "lease": lease,
             "alone": alone,
             "crash_limit": CRASH_LIMIT,
+            "release": release,
         },
     )
     return [_claim(row) for row in cur]
@@ -101,7 +106,8 @@ def claim(
 def _claim(row: dict[str, Any]) -> Claim:
     verdict = Verdict(row["verdict"])
     if verdict is not Verdict.RUN:
-        return Claim(row["id"], verdict, timedelta(seconds=row["wait_s"] or 0), crashes=row["crashes"] or 0)
+        wait = timedelta(seconds=row["wait_s"] or 0)
+        return Claim(row["id"], verdict, wait, crashes=row["crashes"] or 0, job_type=row["job_type"] or "")
     return Claim(
         row["id"],
         verdict,
@@ -155,10 +161,11 @@ def settle(conn: Connection, outcomes: Mapping[JobId, Outcome | None], *, token:
                 lease_token = NULL, leased_at = NULL, lease_until = NULL
             FROM given g JOIN locked l ON l.id = g.id
             WHERE j.id = g.id
-            RETURNING j.id, l.leased_at, g.outcome, g.error_class, g.error_message
+            RETURNING j.id, l.leased_at, g.outcome, g.error_class, g.error_message, j.release
         ), history AS (
-            INSERT INTO job_attempts (job_id, started_at, outcome, error_class, error_message)
-            SELECT id, leased_at, outcome, error_class, error_message FROM settled WHERE outcome <> 'handed_back'
+            INSERT INTO job_attempts (job_id, started_at, outcome, error_class, error_message, release)
+            SELECT id, leased_at, outcome, error_class, error_message, release
+            FROM settled WHERE outcome <> 'handed_back'
         )
         SELECT id FROM settled""",
         {

@@ -1,4 +1,4 @@
-"""What people do with jobs: look at them and cancel them."""
+"""What people do with jobs: look at them, cancel them, and let them try at once."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from psycopg import Connection
 from psycopg.rows import class_row
 
 from skincare.identifiers import JobId
-from skincare.jobs.models import JobRow
+from skincare.jobs.models import Backlog, JobRow
 
 
 def cancel(conn: Connection, job_ids: Sequence[JobId]) -> set[JobId]:
@@ -25,6 +25,26 @@ def cancel(conn: Connection, job_ids: Sequence[JobId]) -> set[JobId]:
     return {row[0] for row in cur}
 
 
+def retry_now(conn: Connection, job_ids: Sequence[JobId]) -> set[JobId]:
+    """End the wait of jobs that wait for their next attempt; return those that do not wait any more.
+
+    A job for later keeps its `run_at`: that is no wait for a retry. The message that SQS still hides comes later
+    and finds the job done, or waiting for another attempt.
+    """
+    cur = conn.execute(
+        """
+        WITH locked AS (
+            SELECT id FROM jobs
+            WHERE id = ANY (%(ids)s::uuid[]) AND state IN ('pending', 'queued', 'retry_waiting')
+                AND (run_at IS NULL OR run_at <= now())
+            ORDER BY id FOR UPDATE
+        )
+        UPDATE jobs j SET publish_at = now(), retry_at = NULL FROM locked WHERE j.id = locked.id RETURNING j.id""",
+        {"ids": list(job_ids)},
+    )
+    return {row[0] for row in cur}
+
+
 def list_jobs(conn: Connection, *, state: str | None = None, limit: int = 1000) -> list[JobRow]:
     """Return the newest jobs first, all or those of one state."""
     cur = conn.cursor(row_factory=class_row(JobRow))
@@ -37,3 +57,16 @@ def list_jobs(conn: Connection, *, state: str | None = None, limit: int = 1000) 
         {"state": state, "limit": limit},
     )
     return cur.fetchall()
+
+
+def backlog(conn: Connection) -> Backlog:
+    """Return how the ledger stands, by two indexes that hold little on a good day."""
+    row = (
+        conn.cursor(row_factory=class_row(Backlog))
+        .execute("""
+        SELECT (SELECT greatest(coalesce(now() - min(publish_at), '0'), '0') FROM jobs) AS lateness,
+            (SELECT count(*) FROM jobs WHERE state IN ('dead_letter', 'investigated')) AS dead""")
+        .fetchone()
+    )
+    assert row is not None  # noqa: S101  a SELECT without FROM answers a row
+    return row

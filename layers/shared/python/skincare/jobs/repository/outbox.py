@@ -8,7 +8,7 @@ from psycopg import Connection
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
-from skincare.identifiers import JobId
+from skincare.identifiers import JobId, new_job_id
 from skincare.jobs.catalog import JobPayload
 from skincare.jobs.models import DueJob, Reason
 from skincare.jobs.queues import QueueName
@@ -57,6 +57,44 @@ def insert(
     )
 
 
+def insert_all(
+    conn: Connection, payloads: Sequence[JobPayload], *, order_number: str | None, request_id: str | None
+) -> list[DueJob]:
+    """Enqueue several jobs at once, as `insert` does with one."""
+    jobs = [(new_job_id(), payload, payload.model_dump(mode="json")) for payload in payloads]
+    row = conn.execute(
+        """
+        WITH new AS (
+            INSERT INTO jobs (id, job_type, queue, payload, order_number, request_id, publish_at)
+            SELECT id, job_type, queue, payload, %(order_number)s, %(request_id)s, now() + interval '30 seconds'
+            FROM unnest(%(ids)s::uuid[], %(types)s::text[], %(queues)s::text[], %(payloads)s::jsonb[])
+                AS n (id, job_type, queue, payload)
+        )
+        SELECT now() + interval '30 seconds'""",
+        {
+            "ids": [job_id for job_id, _, _ in jobs],
+            "types": [payload.job_type for _, payload, _ in jobs],
+            "queues": [payload.queue for _, payload, _ in jobs],
+            "payloads": [Jsonb(content) for _, _, content in jobs],
+            "order_number": order_number,
+            "request_id": request_id,
+        },
+    ).fetchone()
+    assert row is not None  # noqa: S101  a SELECT without FROM answers a row
+    return [
+        DueJob(
+            job_id=job_id,
+            job_type=payload.job_type,
+            queue=payload.queue,
+            payload=content,
+            publish_at=row[0],
+            request_id=request_id,
+            order_number=order_number,
+        )
+        for job_id, payload, content in jobs
+    ]
+
+
 def take_due(conn: Connection, *, limit: int) -> list[DueJob]:
     """Take up to `limit` jobs whose `publish_at` has come; another taker gets them again in 60 s unless marked."""
     cur = conn.cursor(row_factory=dict_row)
@@ -69,8 +107,27 @@ def take_due(conn: Connection, *, limit: int) -> list[DueJob]:
         )
         RETURNING id, job_type, queue, payload, publish_at, request_id, order_number,
             state IN ('dead_letter', 'investigated') AS dead,
-            dead_letter_no, error_class, error_message, attempts, crashes, first_failed_at, last_failed_at""",
+            dead_letter_no, error_class, error_message, attempts, crashes, first_failed_at, last_failed_at, release""",
         {"limit": limit},
+    )
+    return [_due_job(row) for row in cur]
+
+
+def take_these(conn: Connection, job_ids: Sequence[JobId]) -> list[DueJob]:
+    """Take those of these live jobs that are due: for a process that publishes what it has just made due."""
+    cur = conn.cursor(row_factory=dict_row)
+    cur.execute(
+        """
+        UPDATE jobs SET publish_at = now() + interval '60 seconds'
+        WHERE id IN (
+            SELECT id FROM jobs
+            WHERE id = ANY (%(ids)s::uuid[]) AND publish_at <= now()
+                AND state IN ('pending', 'queued', 'retry_waiting')
+            FOR UPDATE SKIP LOCKED
+        )
+        RETURNING id, job_type, queue, payload, publish_at, request_id, order_number, false AS dead,
+            dead_letter_no, error_class, error_message, attempts, crashes, first_failed_at, last_failed_at, release""",
+        {"ids": list(job_ids)},
     )
     return [_due_job(row) for row in cur]
 
@@ -84,6 +141,7 @@ def _due_job(row: dict[str, Any]) -> DueJob:
         crashes=row["crashes"],
         first_failed_at=row["first_failed_at"],
         last_failed_at=row["last_failed_at"],
+        release=row["release"],
     )
     return DueJob(
         job_id=row["id"],

@@ -9,7 +9,7 @@ from typing import Any
 
 from skincare.payments import members
 from skincare.payments.errors import SignatureInvalid
-from skincare.payments.models import EventStatus, GatewayEvent, Report, Webhook
+from skincare.payments.models import EventStatus, GatewayEvent, Report, Webhook, attempt_named
 from skincare.payments.signatures import check_time, matches_any, plain_header
 
 _CLIENT, _REQUEST, _TIME, _SIGNATURE = "client-id", "request-id", "request-timestamp", "signature"
@@ -55,9 +55,9 @@ class Doku:
         headers = {_CLIENT: client_id, _REQUEST: request_id, _TIME: timestamp}
         content = members.parse(webhook.body)
         try:
-            return GatewayEvent(request_id, headers, _report(content))
+            return GatewayEvent(request_id, headers, _report(content), merchant_id=client_id)
         except members.MemberFlawed as flaw:
-            return GatewayEvent(request_id, headers, None, str(flaw))
+            return GatewayEvent(request_id, headers, None, str(flaw), merchant_id=client_id)
 
 
 def _moment(timestamp: str) -> datetime:
@@ -73,12 +73,14 @@ def _moment(timestamp: str) -> datetime:
 def _report(content: Mapping[str, Any]) -> Report:
     order, transaction = members.inner(content, "order"), members.inner(content, "transaction")
     reported = members.text(transaction, "status", longest=64)
+    order_number, attempt_no = attempt_named(members.text(order, "invoice_number", longest=64))
     return Report(
-        order_number=members.text(order, "invoice_number", longest=64),
+        order_number=order_number,
         transaction_id=members.text(transaction, "original_request_id", longest=128),
         reported_status=reported,
         status=_STATUSES.get(reported),
         amount_rupiah=members.rupiah(order, "amount"),
         currency=members.text({"currency": "IDR"} | order, "currency", longest=8),
         occurred_at=members.moment(transaction, "date"),
+        attempt_no=attempt_no,
     )

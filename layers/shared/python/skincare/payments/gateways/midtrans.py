@@ -11,7 +11,7 @@ from typing import Any
 
 from skincare.payments import members
 from skincare.payments.errors import SignatureInvalid
-from skincare.payments.models import EventStatus, GatewayEvent, Report, Webhook
+from skincare.payments.models import EventStatus, GatewayEvent, Report, Webhook, attempt_named
 from skincare.payments.signatures import matches_any
 
 JAKARTA = timezone(timedelta(hours=7))
@@ -55,11 +55,14 @@ class Midtrans:
         # Anybody who saw one notification can change its status and send it again. The key names these very
         # bytes, so that a forged event never takes the place of the true one.
         fingerprint = members.digest(webhook.body)
+        merchant_id = content.get("merchant_id")
+        merchant_id = merchant_id if isinstance(merchant_id, str) else None
         try:
             report = _report(content)
         except members.MemberFlawed as flaw:
-            return GatewayEvent(f"sha256:{fingerprint}", {}, None, str(flaw))
-        return GatewayEvent(f"{report.transaction_id}:{report.reported_status}:{fingerprint}", {}, report)
+            return GatewayEvent(f"sha256:{fingerprint}", {}, None, str(flaw), merchant_id=merchant_id)
+        key = f"{report.transaction_id}:{report.reported_status}:{fingerprint}"
+        return GatewayEvent(key, {}, report, merchant_id=merchant_id)
 
 
 def _as_sent(content: Mapping[str, Any], name: str) -> str:
@@ -70,29 +73,45 @@ def _as_sent(content: Mapping[str, Any], name: str) -> str:
 
 
 def _report(content: dict[str, Any]) -> Report:
-    reported = members.text(content, "transaction_status", longest=64)
-    status = _STATUSES.get(reported)
-    if status is EventStatus.PAID and not _succeeded(content):
-        status = EventStatus.PENDING
+    reported, status = meaning(content)
     refund_key, amount_name = None, "gross_amount"
     if status in {EventStatus.REFUNDED, EventStatus.PARTIALLY_REFUNDED}:
         content = content | _newest_refund(content)
         refund_key, amount_name = members.text(content, "refund_key", longest=128), "refund_amount"
+    order_number, attempt_no = attempt_named(members.text(content, "order_id", longest=64))
     return Report(
-        order_number=members.text(content, "order_id", longest=64),
+        order_number=order_number,
         transaction_id=members.text(content, "transaction_id", longest=128),
         reported_status=reported,
         status=status,
         amount_rupiah=members.rupiah(content, amount_name),
         currency=members.text({"currency": "IDR"} | content, "currency", longest=8),
-        occurred_at=members.moment(content, "settlement_time", zone=JAKARTA)
-        or members.moment(content, "transaction_time", zone=JAKARTA),
+        occurred_at=happened_at(content),
         refund_key=refund_key,
+        attempt_no=attempt_no,
+    )
+
+
+def meaning(content: Mapping[str, Any]) -> tuple[str, EventStatus | None]:
+    """Return the word of a transaction and what it means; raises `MemberFlawed`.
+
+    A transaction under review says `capture` as well: then money has not arrived.
+    """
+    reported = members.text(content, "transaction_status", longest=64)
+    status = _STATUSES.get(reported)
+    if status is EventStatus.PAID and not _succeeded(content):
+        status = EventStatus.PENDING
+    return reported, status
+
+
+def happened_at(content: Mapping[str, Any]) -> datetime | None:
+    """Return when a transaction was settled or else made; raises `MemberFlawed`."""
+    return members.moment(content, "settlement_time", zone=JAKARTA) or members.moment(
+        content, "transaction_time", zone=JAKARTA
     )
 
 
 def _succeeded(content: Mapping[str, Any]) -> bool:
-    """Tell whether money arrived; a transaction under review says `capture` as well."""
     return content.get("status_code") == "200" and content.get("fraud_status", "accept") == "accept"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from skincare.payments import members
 from skincare.payments.errors import SignatureInvalid
-from skincare.payments.models import EventStatus, GatewayEvent, Report, Webhook
+from skincare.payments.models import EventStatus, GatewayEvent, Report, Webhook, attempt_named
 from skincare.payments.signatures import base64_bytes, check_time, matches_any, plain_header, seconds_since_1970
 
 _ID, _TIME, _SIGNATURE = "webhook-id", "webhook-timestamp", "webhook-signature"
@@ -59,16 +59,18 @@ def _event(body: bytes, headers: Mapping[str, str]) -> GatewayEvent:
     content = members.parse(body)
     try:
         # The event and not the message is what may happen only once: a sender may wrap it anew.
-        return GatewayEvent(members.text(content, "event_id", longest=255), headers, _report(content))
+        return GatewayEvent(members.text(content, "event_id", longest=255), headers, report_of(content))
     except members.MemberFlawed as flaw:
         return GatewayEvent(f"sha256:{members.digest(body)}", headers, None, str(flaw))
 
 
-def _report(content: Mapping[str, Any]) -> Report:
+def report_of(content: Mapping[str, Any]) -> Report:
+    """Return what an event says, in a webhook or an answer; raises `MemberFlawed`."""
     reported = members.text(content, "status", longest=64)
     refund = "refund_id" if content.get("refund_id") is not None else "event_id"
+    order_number, attempt_no = attempt_named(members.text(content, "order_number", longest=64))
     return Report(
-        order_number=members.text(content, "order_number", longest=64),
+        order_number=order_number,
         transaction_id=members.text(content, "transaction_id", longest=128),
         reported_status=reported,
         status=EventStatus(reported) if reported in EventStatus else None,
@@ -78,4 +80,5 @@ def _report(content: Mapping[str, Any]) -> Report:
         refund_key=members.text(content, refund, longest=128)
         if reported in {EventStatus.REFUNDED, EventStatus.PARTIALLY_REFUNDED}
         else None,
+        attempt_no=attempt_no,
     )

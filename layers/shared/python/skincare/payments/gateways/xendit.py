@@ -10,7 +10,7 @@ from typing import Any
 
 from skincare.payments import members
 from skincare.payments.errors import SignatureInvalid
-from skincare.payments.models import EventStatus, GatewayEvent, Report, Webhook
+from skincare.payments.models import EventStatus, GatewayEvent, Report, Webhook, attempt_named
 from skincare.payments.signatures import matches_any, plain_header
 
 _TOKEN, _ID = "x-callback-token", "webhook-id"
@@ -43,19 +43,22 @@ class Xendit:
             # Other products of Xendit call the same address.
             return GatewayEvent(key, headers, None)
         try:
-            return GatewayEvent(key, headers, _report(content))
+            return GatewayEvent(key, headers, report_of(content))
         except members.MemberFlawed as flaw:
             return GatewayEvent(key, headers, None, str(flaw))
 
 
-def _report(content: Mapping[str, Any]) -> Report:
+def report_of(content: Mapping[str, Any]) -> Report:
+    """Return what an invoice says, in a webhook or an answer; raises `MemberFlawed`."""
     reported = members.text(content, "status", longest=64)
+    order_number, attempt_no = attempt_named(members.text(content, "external_id", longest=64))
     return Report(
-        order_number=members.text(content, "external_id", longest=64),
+        order_number=order_number,
         transaction_id=members.text(content, "id", longest=128),
         reported_status=reported,
         status=_STATUSES.get(reported),
         amount_rupiah=members.rupiah(content, "paid_amount" if "paid_amount" in content else "amount"),
         currency=members.text(content, "currency", longest=8),
         occurred_at=members.moment(content, "paid_at") or members.moment(content, "updated"),
+        attempt_no=attempt_no,
     )

@@ -1,4 +1,4 @@
-"""Text that people typed, made fit for a mail."""
+"""Text that people typed, made fit for mails and documents."""
 
 import unicodedata
 

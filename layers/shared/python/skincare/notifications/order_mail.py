@@ -1,4 +1,4 @@
-"""The mail that tells a customer that the order was placed."""
+"""The mails that tell customers about their orders: `templates/<notification type>.<language>.*`."""
 
 from functools import cache
 from pathlib import Path
@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from skincare.money import rupiah
-from skincare.notifications.models import OrderToConfirm
+from skincare.notifications.models import NotificationType, OrderToTell
 from skincare.notifications.ports import Email
-from skincare.notifications.text import isolated, lines, one_line
+from skincare.text import isolated, lines, one_line
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
-def confirmation_mail(order: OrderToConfirm, *, shop_url: str) -> Email:
+def order_mail(kind: NotificationType, order: OrderToTell, *, shop_url: str) -> Email:
     """Write the mail in the customer's language. `shop_url` is the shop's address without a path."""
     words = {
         "order": order,
@@ -26,9 +26,9 @@ def confirmation_mail(order: OrderToConfirm, *, shop_url: str) -> Email:
     return Email(
         to=order.email,
         to_name=order.recipient_name,
-        subject=_render(f"order_confirmation.{order.locale}.subject.txt", words).strip(),
-        text=_render(f"order_confirmation.{order.locale}.txt", words),
-        html=_render(f"order_confirmation.{order.locale}.html", words),
+        subject=_render(f"{kind}.{order.locale}.subject.txt", words).strip(),
+        text=_render(f"{kind}.{order.locale}.txt", words),
+        html=_render(f"{kind}.{order.locale}.html", words),
     )
 
 

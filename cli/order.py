@@ -1,0 +1,27 @@
+"""`skincare order SKN-…`: what happened to an order."""
+
+from typing import Annotated
+
+import typer
+
+from cli.oncall import LOCAL, AsJson, Exit, OnCall, Stage, end, typed
+from cli.stories import print_order
+from cli.tables import print_json
+
+
+def order(
+    number: Annotated[str, typer.Argument(metavar="ORDER", help="The order's number, SKN-XXXXX-XXXXX.")],
+    *,
+    stage: Stage = LOCAL,
+    as_json: AsJson = False,
+) -> None:
+    """Print what happened to an order, oldest first, without a word about who ordered."""
+    from oncall.requests import ShowOrder
+
+    story = OnCall(stage).ask(typed(ShowOrder, order_number=number))
+    if story is None:
+        end(Exit.NOT_ALL, "There is no such order.")
+    if as_json:
+        print_json(story)
+    else:
+        print_order(story)

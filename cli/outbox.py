@@ -1,0 +1,24 @@
+"""`skincare outbox`: whether what is due gets published."""
+
+from cli.oncall import LOCAL, AsJson, OnCall, Stage
+from cli.tables import duration, print_facts, print_json
+
+
+def outbox(*, stage: Stage = LOCAL, as_json: AsJson = False) -> None:
+    """Print how many jobs are due, how many are late, and by how much."""
+    from oncall.requests import ShowOutbox
+
+    found = OnCall(stage).ask(ShowOutbox())
+    if as_json:
+        print_json(found)
+        return
+    print_facts(
+        {
+            "due now": found.due,
+            "late": f"{found.late} (due for more than two minutes)",
+            "the oldest": f"{duration(found.oldest_lateness_s)} late" if found.due else "nothing is due",
+            "for later": f"{found.waiting_for_their_time} wait for their time",
+            "live jobs": found.live,
+            "dead jobs": found.dead,
+        }
+    )

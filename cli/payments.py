@@ -1,0 +1,97 @@
+"""`skincare payments …`: what of payments waits for a worker or for a person."""
+
+from typing import Annotated
+from uuid import UUID
+
+import typer
+
+from cli.oncall import LOCAL, AsJson, Exit, OnCall, Stage, end, typed
+from cli.tables import age, print_json, print_table
+
+app = typer.Typer(no_args_is_help=True, help="Payment events, and money that does not fit.")
+
+
+@app.callback()
+def payments() -> None:
+    """Payment events, and money that does not fit."""
+
+
+@app.command("list")
+def list_command(*, stage: Stage = LOCAL, as_json: AsJson = False) -> None:
+    """Print events that are not applied or could not be read, and open anomalies."""
+    from oncall.requests import ShowPayments
+
+    found = OnCall(stage).ask(ShowPayments())
+    if as_json:
+        print_json(found)
+        return
+    print(
+        f"{found.unapplied} events not applied, {found.quarantined} quarantined, {found.open_anomalies} open anomalies."
+    )
+    if found.events:
+        print_table(
+            ("event", "gateway", "state", "says", "order", "received", "flaw"),
+            [
+                (e.id, e.gateway, e.state, e.status, e.order_number, f"{age(e.received_at)} ago", e.flaw)
+                for e in found.events
+            ],
+            title="\nEvents",
+        )
+    if found.anomalies:
+        print_table(
+            ("id", "kind", "task", "order", "expected", "told", "give back", "found"),
+            [
+                (
+                    a.id,
+                    a.kind,
+                    a.task,
+                    a.order_number,
+                    a.expected_rupiah,
+                    a.amount_rupiah,
+                    a.give_back_rupiah,
+                    f"{age(a.created_at)} ago",
+                )
+                for a in found.anomalies
+            ],
+            title="\nOpen anomalies (whole rupiah)",
+        )
+
+
+@app.command()
+def resolve(
+    anomaly: Annotated[int, typer.Argument(metavar="ID", min=1, help="The anomaly, as `payments list` numbers it.")],
+    *,
+    reason: Annotated[str, typer.Option(help="What was done about it; it is written down.")],
+    stage: Stage = LOCAL,
+    as_json: AsJson = False,
+) -> None:
+    """Note that a person has dealt with an anomaly."""
+    from oncall.requests import ResolveAnomaly
+
+    oncall = OnCall(stage)
+    change = oncall.ask(typed(ResolveAnomaly, claimed_identity=oncall.identity, anomaly_id=anomaly, reason=reason))
+    if as_json:
+        print_json(change.counts)
+    else:
+        print("Resolved." if change.changed else "No such anomaly is open.")
+    end(Exit.DONE if change.changed else Exit.NOT_ALL)
+
+
+@app.command()
+def review(
+    event: Annotated[UUID, typer.Argument(metavar="EVENT", help="A quarantined event, as `payments list` shows it.")],
+    *,
+    reason: Annotated[str, typer.Option(help="What was found; it is written down.")],
+    stage: Stage = LOCAL,
+    as_json: AsJson = False,
+) -> None:
+    """Note that a person has looked at an event that could not be read."""
+    from oncall.requests import ReviewEvent
+
+    oncall = OnCall(stage)
+    change = oncall.ask(typed(ReviewEvent, claimed_identity=oncall.identity, event_id=event, reason=reason))
+    if as_json:
+        print_json(change.counts)
+    else:
+        print("Reviewed." if change.changed else "No such event waits for a person.")
+    end(Exit.DONE if change.changed else Exit.NOT_ALL)

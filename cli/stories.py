@@ -1,0 +1,68 @@
+"""A job and an order told on one screen."""
+
+import json
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from cli.oncall import Exit, OnCall, end
+from cli.tables import print_facts, print_json, print_table
+
+if TYPE_CHECKING:
+    from skincare.operations.models import OrderStory
+
+
+def print_job(oncall: OnCall, job_id: UUID, *, as_json: bool) -> None:
+    """Print everything about one job; ends the command where there is none."""
+    from oncall.requests import ShowJob
+
+    story = oncall.ask(ShowJob(job_id=job_id))
+    if story is None:
+        end(Exit.NOT_ALL, "The ledger has no such job.")
+    if as_json:
+        print_json(story)
+        return
+    job = story.job
+    print_facts(
+        {
+            "job": job.id,
+            "type": job.type,
+            "state": job.state,
+            "order": job.order_number,
+            "request": job.request_id,
+            "payload": json.dumps(story.payload),
+            "enqueued": job.created_at,
+            "runs at": job.run_at,
+            "tried again at": job.retry_at,
+            "ended": job.finished_at,
+            "attempts": f"{job.attempts} since it was enqueued or redriven, {job.crashes} crashes",
+            "deaths": job.dead_letter_no,
+            "last error": f"{job.error_class}: {job.error_message}" if job.error_class else None,
+            "release": story.release,
+            "run again?": f"{'yes' if story.safe else 'no'}: {story.why}",
+            "left to do": f"nothing: {story.past_use}" if story.past_use else None,
+        }
+    )
+    print_table(
+        ("started", "ended", "outcome", "release", "error"),
+        [
+            (
+                a.started_at,
+                a.finished_at,
+                a.outcome,
+                a.release,
+                f"{a.error_class}: {a.error_message}" * bool(a.error_class),
+            )
+            for a in story.attempts
+        ],
+        title="\nAttempts",
+    )
+    if story.order:
+        print()
+        print_order(story.order)
+
+
+def print_order(order: "OrderStory") -> None:
+    """Print what happened to an order, oldest first."""
+    total = f"{order.total_rupiah:,}".replace(",", ".")
+    print(f"Order {order.order_number}: {order.status}, Rp {total}")
+    print_table(("when", "what", "detail"), [(each.at, each.what, each.detail) for each in order.happenings])

@@ -1,0 +1,94 @@
+"""What people read: aligned, in colour on a terminal; and what programs read."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+_FILE_WIDTH = 240
+"""Where nobody looks at a screen lines are not broken."""
+
+_COLOURS = {
+    "completed": "green",
+    "dead_letter": "red",
+    "investigated": "red",
+    "cancelled": "dim",
+    "processing": "cyan",
+    "retry_waiting": "yellow",
+    "yes": "green",
+    "no": "red",
+}
+
+
+def print_json(value: object) -> None:
+    """Print a value of the function's answers, or anything made of them, as JSON."""
+    from pydantic_core import to_jsonable_python
+
+    print(json.dumps(to_jsonable_python(value), indent=2))
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str = "") -> None:
+    """Print rows under their names. Numbers stand to the right; a state has its colour."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    rows = [list(row) for row in rows]
+    table = Table(box=None, pad_edge=False, title=title or None, title_justify="left", title_style="bold")
+    for index, name in enumerate(columns):
+        right = bool(rows) and all(isinstance(row[index], int) for row in rows)
+        table.add_column(name, justify="right" if right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(_coloured(escape(_text(value))) for value in row))
+    console().print(table)
+
+
+def print_facts(facts: Mapping[str, object]) -> None:
+    """Print names with their values, one a line; what is None is left out."""
+    width = max(len(name) for name in facts)
+    for name, value in facts.items():
+        if value is not None:
+            print(f"{name:<{width}}  {_text(value)}")
+
+
+def console() -> Any:
+    """Return where tables go."""
+    from rich.console import Console
+
+    found = Console()
+    if not found.is_terminal:
+        found.width = _FILE_WIDTH
+    return found
+
+
+def age(moment: datetime) -> str:
+    """Return how long ago a moment was, in its two largest units."""
+    return duration((datetime.now(UTC) - moment).total_seconds())
+
+
+def duration(seconds: float) -> str:
+    """Return a span of time in its two largest units, such as `2 d 3 h`."""
+    left = max(int(seconds), 0)
+    parts: list[str] = []
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
+        count, left = divmod(left, size)
+        if count or (unit == "s" and not parts):
+            parts.append(f"{count} {unit}")
+    return " ".join(parts[:2])
+
+
+def _text(value: object) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case datetime():
+            return f"{value.astimezone():%d.%m. %H:%M:%S}"
+        case _:
+            # What a stranger sent must not move the cursor or colour the screen.
+            return "".join(letter if letter.isprintable() else "·" for letter in str(value))
+
+
+def _coloured(text: str) -> str:
+    colour = _COLOURS.get(text)
+    return f"[{colour}]{text}[/{colour}]" if colour else text

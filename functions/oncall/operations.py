@@ -1,0 +1,94 @@
+"""One request, one call: what each operation does."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from oncall import requests
+from oncall.answers import refusal, success
+from oncall.requests import ChangeRequest, Death, Request, RequestRefused
+from skincare.app import App
+from skincare.database.connection import Database
+from skincare.errors import TransientError
+from skincare.identifiers import JobId, OrderNumber
+from skincare.observability import describe, logger, trace
+from skincare.operations import service
+from skincare.operations.changes import Changes
+from skincare.operations.models import Caller, Change
+from skincare.operations.repository.dead_jobs import Which
+
+
+def answer(event: object, app: Callable[[], App], *, invocation_id: str) -> dict[str, Any]:
+    """Do what an event asks for. Never raises: an error of Lambda's would quote what a driver says."""
+    try:
+        request = requests.read(event)
+    except RequestRefused as error:
+        logger.warning("oncall.request_malformed", problems=len(error.fields))
+        return refusal("request_malformed", "The request is malformed; nothing was done.", error.fields)
+    operation = type(request).model_fields["operation"].default
+    try:
+        found = _do(request, app(), invocation_id)
+    except TransientError as error:
+        logger.warning("oncall.unavailable", operation=operation, error=describe(error))
+        return refusal("database_unavailable", f"Not now: {error}. Ask again; what is done is not done twice.")
+    except Exception as error:  # noqa: BLE001  see above
+        logger.error("oncall.failed", operation=operation, error=describe(error), trace=trace(error))
+        return refusal("failed", "It failed; the log of this invocation says where.")
+    logger.info("oncall.answered", operation=operation, found=found is not None)
+    return refusal("not_found", "There is no such thing.") if found is None else success(request, found)
+
+
+def _do(request: Request, app: App, invocation_id: str) -> object | None:
+    if isinstance(request, ChangeRequest):
+        caller = Caller(request.claimed_identity, invocation_id)
+        return _change(request, Changes(app.database, app.publisher, caller=caller, reason=request.reason))
+    return _LOOKS[type(request)](request, app.database)
+
+
+def _change(request: ChangeRequest, changes: Changes) -> Change:
+    return _CHANGES[type(request)](request, changes)
+
+
+def _ids(job_ids: Sequence[UUID]) -> list[JobId]:
+    """Return each once, in the order in which all statements lock them."""
+    return [JobId(job_id) for job_id in sorted(set(job_ids))]
+
+
+def _deaths(deaths: Sequence[Death]) -> Mapping[JobId, int]:
+    return {JobId(death.job_id): death.dead_letter_no for death in deaths}
+
+
+_LOOKS: Mapping[type[Request], Callable[[Any, Database], object | None]] = {
+    requests.ListDead: lambda _, database: service.list_dead(database),
+    requests.FindDead: lambda request, database: service.find_dead(
+        database,
+        Which(
+            None if request.job_ids is None else _ids(request.job_ids),
+            request.job_type,
+            request.error_class,
+            request.order_number,
+            request.failed_before,
+        ),
+        after=request.after,
+        limit=request.limit,
+    ),
+    requests.ListJobs: lambda request, database: service.list_jobs(database, state=request.state, limit=request.limit),
+    requests.LookAtJobs: lambda request, database: service.look_at_jobs(
+        database, _ids(request.job_ids), order_number=request.order_number, limit=requests.MOST_JOBS
+    ),
+    requests.ShowJob: lambda request, database: service.job_story(database, JobId(request.job_id)),
+    requests.ShowOrder: lambda request, database: service.order_story(database, OrderNumber(request.order_number)),
+    requests.ShowOutbox: lambda _, database: service.outbox_state(database),
+    requests.ShowPayments: lambda _, database: service.payments_state(database),
+    requests.ShowQuarantined: lambda request, database: service.quarantined(database, request.message_id),
+}
+
+_CHANGES: Mapping[type[Request], Callable[[Any, Changes], Change]] = {
+    requests.Redrive: lambda request, changes: changes.redrive(_deaths(request.deaths), force=request.force),
+    requests.Discard: lambda request, changes: changes.discard(_deaths(request.deaths)),
+    requests.Cancel: lambda request, changes: changes.cancel(_ids(request.job_ids)),
+    requests.RetryNow: lambda request, changes: changes.retry_now(_ids(request.job_ids)),
+    requests.ResolveAnomaly: lambda request, changes: changes.resolve_anomaly(request.anomaly_id),
+    requests.ReviewEvent: lambda request, changes: changes.review_event(request.event_id),
+    requests.CloseQuarantined: lambda request, changes: changes.close_quarantined(request.message_id),
+}

@@ -1,0 +1,255 @@
+"""What the on-call function can be asked: one class per operation, read strictly."""
+
+import json
+from typing import Annotated, Any, ClassVar, Literal
+from uuid import UUID
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+
+from skincare.errors import SkincareError
+from skincare.operations.models import (
+    Change,
+    DeadList,
+    DeadPage,
+    Jobs,
+    JobStory,
+    OrderStory,
+    OutboxState,
+    PaymentsState,
+    QuarantinedContent,
+)
+
+MOST_JOBS = 100
+"""Jobs of one request: a redrive of so many stays far below the time limit of a statement."""
+
+JobIds = Annotated[list[UUID], Field(min_length=1, max_length=MOST_JOBS)]
+Identity = Annotated[str, Field(min_length=1, max_length=2048, pattern=r"^[\x20-\x7e]+$")]
+Reason = Annotated[str, Field(min_length=1, max_length=500, pattern=r"\S")]
+OrderNumberText = Annotated[str, Field(pattern=r"^SKN-[0-9A-Z]{5}-[0-9A-Z]{5}$")]
+RowId = Annotated[int, Field(ge=1, lt=2**63)]
+Name = Annotated[str, Field(min_length=1, max_length=100)]
+
+
+class Request(BaseModel):
+    """The base of every request; `answer` is the class of what comes back."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    answer: ClassVar[type[Any]]
+
+
+class ChangeRequest(Request):
+    """A request that changes something. `claimed_identity` is what STS told the caller about itself."""
+
+    answer: ClassVar[type[Any]] = Change
+
+    claimed_identity: Identity
+    reason: Reason | None = None
+
+
+class Death(BaseModel):
+    """A dead job, in the death that the caller has looked at."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    job_id: UUID
+    dead_letter_no: Annotated[int, Field(ge=1, lt=2**31)]
+
+
+Deaths = Annotated[list[Death], Field(min_length=1, max_length=MOST_JOBS)]
+
+
+class ListDead(Request):
+    """Dead jobs by type and error, and messages in quarantine."""
+
+    answer: ClassVar[type[Any]] = DeadList
+    operation: Literal["list_dead"] = "list_dead"
+
+
+class FindDead(Request):
+    """A page of dead jobs; the next one begins `after` the last id of this one."""
+
+    answer: ClassVar[type[Any]] = DeadPage
+    operation: Literal["find_dead"] = "find_dead"
+    job_ids: JobIds | None = None
+    job_type: Name | None = None
+    error_class: Name | None = None
+    order_number: OrderNumberText | None = None
+    failed_before: AwareDatetime | None = None
+    after: UUID | None = None
+    limit: Annotated[int, Field(ge=1, le=MOST_JOBS)] = MOST_JOBS
+
+
+class ListJobs(Request):
+    """The newest jobs."""
+
+    answer: ClassVar[type[Any]] = Jobs
+    operation: Literal["list_jobs"] = "list_jobs"
+    state: Name | None = None
+    limit: Annotated[int, Field(ge=1, le=1000)] = 100
+
+
+class LookAtJobs(Request):
+    """Some jobs by their ids, and the newest of an order."""
+
+    answer: ClassVar[type[Any]] = Jobs
+    operation: Literal["look_at_jobs"] = "look_at_jobs"
+    job_ids: Annotated[list[UUID], Field(max_length=MOST_JOBS)] = []
+    order_number: OrderNumberText | None = None
+
+
+class ShowJob(Request):
+    """Everything about one job."""
+
+    answer: ClassVar[type[Any]] = JobStory
+    operation: Literal["show_job"] = "show_job"
+    job_id: UUID
+
+
+class ShowOrder(Request):
+    """What happened to an order."""
+
+    answer: ClassVar[type[Any]] = OrderStory
+    operation: Literal["show_order"] = "show_order"
+    order_number: OrderNumberText
+
+
+class ShowOutbox(Request):
+    """How far the outbox is behind."""
+
+    answer: ClassVar[type[Any]] = OutboxState
+    operation: Literal["show_outbox"] = "show_outbox"
+
+
+class ShowPayments(Request):
+    """What of payments waits."""
+
+    answer: ClassVar[type[Any]] = PaymentsState
+    operation: Literal["show_payments"] = "show_payments"
+
+
+class ShowQuarantined(Request):
+    """A quarantined message whole."""
+
+    answer: ClassVar[type[Any]] = QuarantinedContent
+    operation: Literal["show_quarantined"] = "show_quarantined"
+    message_id: RowId
+
+
+class Redrive(ChangeRequest):
+    """Bring dead jobs back."""
+
+    operation: Literal["redrive"] = "redrive"
+    deaths: Deaths
+    force: bool = False
+
+
+class Discard(ChangeRequest):
+    """Cancel dead jobs."""
+
+    operation: Literal["discard"] = "discard"
+    deaths: Deaths
+    reason: Reason
+
+
+class Cancel(ChangeRequest):
+    """Cancel jobs that are not finished."""
+
+    operation: Literal["cancel"] = "cancel"
+    job_ids: JobIds
+    reason: Reason
+
+
+class RetryNow(ChangeRequest):
+    """End the wait of jobs for their next attempt."""
+
+    operation: Literal["retry_now"] = "retry_now"
+    job_ids: JobIds
+
+
+class ResolveAnomaly(ChangeRequest):
+    """Note that somebody has dealt with money that does not fit."""
+
+    operation: Literal["resolve_anomaly"] = "resolve_anomaly"
+    anomaly_id: RowId
+    reason: Reason
+
+
+class ReviewEvent(ChangeRequest):
+    """Note that somebody has looked at a payment event that could not be read."""
+
+    operation: Literal["review_event"] = "review_event"
+    event_id: UUID
+    reason: Reason
+
+
+class CloseQuarantined(ChangeRequest):
+    """Note that somebody has dealt with a quarantined message."""
+
+    operation: Literal["close_quarantined"] = "close_quarantined"
+    message_id: RowId
+    reason: Reason
+
+
+REQUESTS: tuple[type[Request], ...] = (
+    ListDead,
+    FindDead,
+    ListJobs,
+    LookAtJobs,
+    ShowJob,
+    ShowOrder,
+    ShowOutbox,
+    ShowPayments,
+    ShowQuarantined,
+    Redrive,
+    Discard,
+    Cancel,
+    RetryNow,
+    ResolveAnomaly,
+    ReviewEvent,
+    CloseQuarantined,
+)
+
+
+class RequestRefused(SkincareError):
+    """A request that is none of these; names fields, never their values."""
+
+    def __init__(self, fields: dict[str, str]) -> None:
+        super().__init__("the request is malformed at " + ", ".join(fields))
+        self.fields = fields
+
+
+def read(event: object) -> Request:
+    """Read the event of an invocation. Raises `RequestRefused`."""
+    if not isinstance(event, dict):
+        raise RequestRefused({"request": "must be an object"})
+    classes = {request.model_fields["operation"].default: request for request in REQUESTS}
+    name = event.get("operation")
+    if not isinstance(name, str) or name not in classes:
+        raise RequestRefused({"operation": f"must be one of {', '.join(classes)}"})
+    try:
+        # From JSON: what is strict must still read a UUID and a time from text.
+        return classes[name].model_validate_json(json.dumps(event))
+    except ValidationError as error:
+        raise RequestRefused(_fields(error)) from None
+
+
+_WORDS = {
+    "missing": "is missing",
+    "extra_forbidden": "is not known to this operation",
+    "too_short": "is too short",
+    "too_long": f"is too long: at most {MOST_JOBS}",
+    "string_too_long": "is too long",
+    "string_too_short": "is empty",
+}
+
+
+def _fields(error: ValidationError) -> dict[str, str]:
+    """Return what is wrong by field, in our own words: pydantic's quote what was sent."""
+    problems = error.errors(include_url=False, include_context=False, include_input=False)
+    return {
+        ".".join(map(str, problem["loc"])) or "request": _WORDS.get(
+            problem["type"], f"is malformed ({problem['type']})"
+        )
+        for problem in problems
+    }

@@ -1,0 +1,11 @@
+"""Handles `reconcile_payments`."""
+
+from skincare.app import App
+from skincare.jobs.catalog import ReconcilePayments
+from skincare.payments.reconciliation.service import ask_gateways, check
+
+
+def handle(payload: ReconcilePayments, app: App) -> None:  # noqa: ARG001  a chore is told nothing
+    """Hold orders, payments and what gateways say against each other."""
+    check(database=app.database)
+    ask_gateways(database=app.database, gateways=app.gateways, publisher=app.publisher)

@@ -1,0 +1,1 @@
+"""Clients of the payment gateways' own APIs, one module each."""

@@ -1,0 +1,75 @@
+"""Xendit's invoices over its own API: https://developers.xendit.co/api-reference/#create-invoice.
+
+Refunds are not built: their webhooks have another form, so that we would never hear of their end.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any, NoReturn
+from urllib.parse import quote
+
+from skincare.adapters.gateways.http import Answer, GatewayHttp
+from skincare.payments import members
+from skincare.payments.errors import GatewayRefused, GatewayUnavailable
+from skincare.payments.gateways.xendit import Xendit, report_of
+from skincare.payments.models import Attempt, Refund, Report
+from skincare.payments.ports import SecretStore
+
+API_KEY = "xendit_api"
+"""The name of its secret key in the store of secrets; `xendit` is the token of its webhooks."""
+
+
+_OPEN = "PENDING"
+_SHORTEST_S = 60
+
+
+class XenditClient:
+    """Matches `skincare.payments.ports.GatewayClient`."""
+
+    name = Xendit.name
+
+    def __init__(
+        self, base_url: str, *, secrets: SecretStore, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
+        self._api = GatewayHttp(self.name, base_url, secrets=secrets, secret_name=API_KEY)
+        self._clock = clock
+
+    def start(self, attempt: Attempt) -> str:
+        """Make an invoice, or find the one that an earlier call made: Xendit would take the same reference twice.
+
+        Two calls at the same moment can make two. Only one of their addresses is ever shown to anybody.
+        """
+        for invoice in self._invoices(attempt):
+            if invoice.get("status") == _OPEN and invoice.get("invoice_url"):
+                return self._api.page(Answer(200, invoice), "invoice_url")
+        answer = self._api.post(
+            "/v2/invoices",
+            {
+                "external_id": attempt.reference,
+                "amount": attempt.amount_rupiah,
+                "currency": "IDR",
+                "description": attempt.order_number,
+                # Seconds.
+                "invoice_duration": max(_SHORTEST_S, math.floor((attempt.expires_at - self._clock()).total_seconds())),
+            },
+        )
+        return self._api.page(answer, "invoice_url")
+
+    def transactions(self, attempt: Attempt) -> Sequence[Report]:
+        """Ask what became of the invoices of a reference. An open one is no transaction yet."""
+        try:
+            return tuple(report_of(each) for each in self._invoices(attempt) if each.get("status") != _OPEN)
+        except members.MemberFlawed as flaw:
+            raise GatewayUnavailable(self.name, str(flaw)) from None
+
+    def refund(self, refund: Refund) -> NoReturn:  # noqa: ARG002  the port's shape
+        raise GatewayRefused(self.name, "we give nothing back there")
+
+    def _invoices(self, attempt: Attempt) -> list[dict[str, Any]]:
+        answer = self._api.get(f"/v2/invoices?external_id={quote(attempt.reference, safe='')}")
+        told = [] if answer is None else answer.value
+        if not isinstance(told, list) or not all(isinstance(each, dict) for each in told):
+            raise GatewayUnavailable(self.name, "its answer is no list of invoices")
+        # Whatever else it may list is not about this attempt.
+        return [each for each in told if each.get("external_id") == attempt.reference]

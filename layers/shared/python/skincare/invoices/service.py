@@ -1,0 +1,78 @@
+"""Making an invoice's file and handing it out: look, render, keep unless kept, then mark.
+
+Every step may be repeated: the file is the same bytes each time, the store keeps the first of them, and the
+row is marked once.
+"""
+
+from datetime import timedelta
+
+from skincare.config import Settings
+from skincare.database.connection import Database
+from skincare.identifiers import OrderNumber, UserId
+from skincare.invoices import repository
+from skincare.invoices.errors import InvoiceUnknown
+from skincare.invoices.models import Invoice, InvoiceFile, Seller, filename_of
+from skincare.invoices.ports import ObjectStore
+from skincare.observability import logger
+
+_CONTENT_TYPE = "application/pdf"
+
+# Long enough to click, too short to pass on.
+LINK_LASTS = timedelta(minutes=5)
+
+
+def make_invoice(order_number: OrderNumber, *, database: Database, files: ObjectStore, seller: Seller) -> None:
+    """Make the file of a paid order's invoice and keep it, unless that is done.
+
+    Two statements and one upload; no connection is held while rendering or uploading. Raises
+    `ObjectStoreUnavailable`: nothing was marked.
+    """
+    with database.connection() as conn:
+        invoice = repository.load(conn, order_number)
+    if invoice is None:
+        logger.warning("invoice.order_gone", order_number=order_number)
+        return
+    if invoice.is_made:
+        logger.info("invoice.made_before", order_number=order_number, invoice=invoice.number)
+        return
+    keep_file(invoice, files=files, seller=seller)
+    with database.connection() as conn:
+        repository.record_made(conn, invoice)
+    logger.info("invoice.made", order_number=order_number, invoice=invoice.number)
+
+
+def keep_file(invoice: Invoice, *, files: ObjectStore, seller: Seller) -> None:
+    """Draw an invoice and keep its file, unless it is kept; raises `ObjectStoreUnavailable`."""
+    # Imported here: only the containers that make documents pay for the library.
+    from skincare.invoices import pdf
+
+    document = pdf.render(invoice, seller)
+    if document.unknown_glyphs:
+        logger.warning("invoice.glyphs_unknown", order_number=invoice.order_number, glyphs=document.unknown_glyphs)
+    if not files.put_if_absent(invoice.object_key, document.content, content_type=_CONTENT_TYPE):
+        logger.info("invoice.kept_before", order_number=invoice.order_number, invoice=invoice.number)
+
+
+def seller_of(settings: Settings) -> Seller:
+    """Return who sells."""
+    return Seller(
+        name=settings.seller_name,
+        address=settings.seller_address,
+        tax_id=settings.seller_tax_id,
+        tax_percent=settings.tax_percent,
+    )
+
+
+def find_invoice(user_id: UserId, order_number: OrderNumber, *, database: Database, files: ObjectStore) -> InvoiceFile:
+    """Return the caller's invoice with a link that lasts for `LINK_LASTS`, or without one while it is made.
+
+    Raises `InvoiceUnknown`, also for somebody else's order, and `ObjectStoreUnavailable`.
+    """
+    with database.connection() as conn:
+        found = repository.find(conn, user_id, order_number)
+    if found is None:
+        raise InvoiceUnknown
+    number, key = found
+    if key is None:
+        return InvoiceFile(number, None)
+    return InvoiceFile(number, files.link(key, filename=filename_of(number), expires_in=LINK_LASTS))

@@ -1,0 +1,105 @@
+"""What an invoice says, in the languages of the shop's customers."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+
+from skincare.locales import Locale
+
+# The shop's day and year. Jakarta has no summer time, and an image of Lambda may have no time zone files.
+_JAKARTA = timezone(timedelta(hours=7))
+
+
+@dataclass(frozen=True)
+class Words:
+    """The labels of one language. `{…}` are filled in."""
+
+    title: str
+    number: str
+    date: str
+    order: str
+    status: str
+    paid: str
+    tax_id: str
+    billed_to: str
+    item: str
+    quantity: str
+    price: str
+    amount: str
+    total: str
+    tax_included: str
+    note: str
+    page: str
+    months: tuple[str, str, str, str, str, str, str, str, str, str, str, str]
+
+    def day(self, moment: datetime) -> str:
+        """Return the shop's day of a moment."""
+        day = moment.astimezone(_JAKARTA)
+        return f"{day.day} {self.months[day.month - 1]} {day.year}"
+
+
+WORDS = {
+    Locale.ID: Words(
+        title="FAKTUR",
+        number="Nomor faktur",
+        date="Tanggal",
+        order="Nomor pesanan",
+        status="Status",
+        paid="LUNAS",
+        tax_id="NPWP",
+        billed_to="Ditagihkan kepada",
+        item="Produk",
+        quantity="Jumlah",
+        price="Harga satuan",
+        amount="Subtotal",
+        total="Total dibayar",
+        tax_included="Termasuk PPN {percent}%",
+        note="Faktur ini dibuat secara elektronik dan sah tanpa tanda tangan.",
+        page="Halaman {page} dari {pages}",
+        months=(
+            "Januari",
+            "Februari",
+            "Maret",
+            "April",
+            "Mei",
+            "Juni",
+            "Juli",
+            "Agustus",
+            "September",
+            "Oktober",
+            "November",
+            "Desember",
+        ),
+    ),
+    Locale.EN: Words(
+        title="INVOICE",
+        number="Invoice number",
+        date="Date",
+        order="Order number",
+        status="Status",
+        paid="PAID",
+        tax_id="Tax ID",
+        billed_to="Billed to",
+        item="Product",
+        quantity="Quantity",
+        price="Unit price",
+        amount="Amount",
+        total="Total paid",
+        tax_included="Includes {percent}% VAT",
+        note="This invoice was made electronically and is valid without a signature.",
+        page="Page {page} of {pages}",
+        months=(
+            "January",
+            "February",
+            "March",
+            "April",
+            "May",
+            "June",
+            "July",
+            "August",
+            "September",
+            "October",
+            "November",
+            "December",
+        ),
+    ),
+}

@@ -1,0 +1,12 @@
+"""How the ledger stands, as numbers that alarms read."""
+
+from skincare.database.connection import Database
+from skincare.jobs.repository import operations
+from skincare.metrics import Metric
+
+
+def job_gauges(database: Database) -> dict[Metric, float]:
+    """Measure how late the outbox is and how many jobs are dead. One statement."""
+    with database.connection() as conn:
+        backlog = operations.backlog(conn)
+    return {Metric.OUTBOX_LATENESS: backlog.lateness.total_seconds(), Metric.DEAD_JOBS: backlog.dead}

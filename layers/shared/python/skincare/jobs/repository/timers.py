@@ -1,0 +1,89 @@
+"""Timers: jobs for later that exist once while unfinished, and that can be called off."""
+
+from datetime import datetime
+
+from psycopg import Connection
+from psycopg.types.json import Jsonb
+
+from skincare.identifiers import JobId
+from skincare.jobs.catalog import JobPayload
+from skincare.jobs.models import DueJob
+
+
+def insert(
+    conn: Connection,
+    job_id: JobId,
+    payload: JobPayload,
+    *,
+    unique_key: str,
+    run_at: datetime | None = None,
+    order_number: str | None = None,
+    request_id: str | None = None,
+) -> DueJob | None:
+    """Enqueue a job unless an unfinished one has the same key; None means that one has.
+
+    As `outbox.insert`: in the transaction of the business rows, and with `run_at` it waits for that.
+    """
+    row = conn.execute(
+        """
+        INSERT INTO jobs (
+            id, job_type, queue, payload, order_number, request_id, run_at, publish_at, budget_from, unique_key
+        ) VALUES (
+            %(id)s, %(job_type)s, %(queue)s, %(payload)s, %(order_number)s, %(request_id)s, %(run_at)s,
+            coalesce(%(run_at)s, now() + interval '30 seconds'), coalesce(%(run_at)s, now()), %(unique_key)s
+        )
+        ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL AND publish_at IS NOT NULL DO NOTHING
+        RETURNING publish_at""",
+        {
+            "id": job_id,
+            "job_type": payload.job_type,
+            "queue": payload.queue,
+            "payload": Jsonb(payload.model_dump(mode="json")),
+            "order_number": order_number,
+            "request_id": request_id,
+            "run_at": run_at,
+            "unique_key": unique_key,
+        },
+    ).fetchone()
+    if row is None:
+        return None
+    return DueJob(
+        job_id=job_id,
+        job_type=payload.job_type,
+        queue=payload.queue,
+        payload=payload.model_dump(mode="json"),
+        publish_at=row[0],
+        request_id=request_id,
+        order_number=order_number,
+    )
+
+
+def cancel(conn: Connection, unique_key: str) -> bool:
+    """Call off the unfinished job of a key, in the caller's transaction; False where there is none."""
+    row = conn.execute("SELECT cancel_timer(%(unique_key)s)", {"unique_key": unique_key}).fetchone()
+    return row is not None and bool(row[0])
+
+
+def insert_daily(conn: Connection, job_id: JobId, payload: JobPayload) -> bool:
+    """Schedule the next of a daily chore unless it is; `payload.daily_at` is its time of day.
+
+    Its key holds its day: whatever became of yesterday's, today's is scheduled all the same.
+    """
+    cur = conn.execute(
+        """
+        INSERT INTO jobs (id, job_type, queue, payload, run_at, publish_at, budget_from, unique_key)
+        SELECT %(id)s, %(job_type)s, %(queue)s, %(payload)s, n.run_at, n.run_at, n.run_at,
+            %(job_type)s || ':' || to_char(n.run_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')
+        FROM (
+            SELECT date_bin('1 day', now(), '2026-01-01 00:00+00'::timestamptz + %(daily_at)s) + interval '1 day'
+        ) n (run_at)
+        ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL AND publish_at IS NOT NULL DO NOTHING""",
+        {
+            "id": job_id,
+            "job_type": payload.job_type,
+            "queue": payload.queue,
+            "payload": Jsonb(payload.model_dump(mode="json")),
+            "daily_at": payload.daily_at,
+        },
+    )
+    return cur.rowcount == 1

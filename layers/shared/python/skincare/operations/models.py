@@ -1,0 +1,196 @@
+"""What the on-call engineer is told: identifiers, numbers and our own words, never what a customer told us.
+
+These classes are also the answers of the function `oncall`; a field is added, never renamed.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from skincare.jobs.models import JobRow, QuarantinedMessage
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who asks: what the caller says it is, and the invocation under which CloudTrail has the proof."""
+
+    claimed_identity: str
+    invocation_id: str
+
+
+@dataclass(frozen=True)
+class DeadGroup:
+    """Dead jobs of one type that died of the same class of error."""
+
+    job_type: str
+    error_class: str
+    count: int
+    oldest_failed_at: datetime
+    newest_failed_at: datetime
+    orders: int
+    """How many orders are affected."""
+    order_numbers: Sequence[str]
+    """Some of them."""
+    safe: bool = False
+    """Whether running them again does no harm; `why` says why."""
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class DeadList:
+    """Everything that waits for a person because of a dead-letter queue."""
+
+    groups: tuple[DeadGroup, ...]
+    quarantined: tuple[QuarantinedMessage, ...]
+
+
+@dataclass(frozen=True)
+class DeadJob:
+    """One dead job. `dead_letter_no` says which of its deaths was looked at."""
+
+    id: str
+    job_type: str
+    queue: str
+    state: str
+    dead_letter_no: int
+    error_class: str
+    error_message: str
+    attempts: int
+    crashes: int
+    first_failed_at: datetime
+    last_failed_at: datetime
+    order_number: str | None
+    request_id: str | None
+    release: str | None
+    safe: bool = False
+    past_use: str | None = None
+    """Why a run would find nothing left to do."""
+
+
+@dataclass(frozen=True)
+class DeadPage:
+    """Dead jobs in the order of their ids; the next page begins after the last one. `more` may be wrong once."""
+
+    jobs: tuple[DeadJob, ...]
+    more: bool
+
+
+@dataclass(frozen=True)
+class JobAttempt:
+    """One attempt of a job that ended."""
+
+    started_at: datetime
+    finished_at: datetime
+    outcome: str
+    error_class: str | None
+    error_message: str | None
+    release: str | None
+
+
+@dataclass(frozen=True)
+class Happening:
+    """One thing that happened to an order, in words and identifiers of ours."""
+
+    at: datetime
+    what: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class OrderStory:
+    """What happened to an order, oldest first, without a word about who ordered."""
+
+    order_number: str
+    status: str
+    total_rupiah: int
+    happenings: tuple[Happening, ...]
+
+
+@dataclass(frozen=True)
+class JobStory:
+    """A job with its payload, its attempts and what happened to its order."""
+
+    job: JobRow
+    payload: Mapping[str, Any]
+    release: str | None
+    safe: bool
+    why: str
+    past_use: str | None
+    attempts: tuple[JobAttempt, ...]
+    order: OrderStory | None
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """Jobs as the ledger has them."""
+
+    jobs: tuple[JobRow, ...]
+
+
+@dataclass(frozen=True)
+class Change:
+    """How many things a change changed, which jobs these are, and `counts` by outcome, also of what it left alone."""
+
+    changed: int
+    job_ids: tuple[str, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class OutboxState:
+    """How far the outbox is behind. `late` is due for longer than the relay needs: two minutes."""
+
+    due: int
+    late: int
+    oldest_lateness_s: float
+    waiting_for_their_time: int
+    live: int
+    dead: int
+
+
+@dataclass(frozen=True)
+class PaymentEventRow:
+    """A payment event that is not applied, or that nobody could read."""
+
+    id: str
+    gateway: str
+    state: str
+    status: str | None
+    order_number: str | None
+    flaw: str | None
+    received_at: datetime
+
+
+@dataclass(frozen=True)
+class AnomalyRow:
+    """Money that does not fit, and what a person has to do about it."""
+
+    id: int
+    kind: str
+    task: str
+    order_number: str
+    expected_rupiah: int
+    amount_rupiah: int
+    give_back_rupiah: int
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class PaymentsState:
+    """What of payments waits: the counts are of all, the lists hold the oldest."""
+
+    unapplied: int
+    quarantined: int
+    open_anomalies: int
+    events: tuple[PaymentEventRow, ...]
+    anomalies: tuple[AnomalyRow, ...]
+
+
+@dataclass(frozen=True)
+class QuarantinedContent:
+    """A quarantined message whole. Whoever sent it may have put anything into it."""
+
+    message: QuarantinedMessage
+    body: str = field(repr=False)
+    attributes: Mapping[str, str] = field(repr=False)

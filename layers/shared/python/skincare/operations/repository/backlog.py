@@ -1,0 +1,74 @@
+"""What waits: the outbox, payment events and anomalies."""
+
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.rows import class_row
+
+from skincare.operations.models import AnomalyRow, OutboxState, PaymentEventRow, PaymentsState
+
+
+def outbox(conn: Connection) -> OutboxState:
+    """Return how far the outbox is behind, by the database's clock."""
+    cur = conn.cursor(row_factory=class_row(OutboxState))
+    cur.execute("""
+        SELECT count(*) FILTER (WHERE publish_at <= now())::integer AS due,
+            count(*) FILTER (WHERE publish_at <= now() - interval '2 minutes')::integer AS late,
+            greatest(0, extract(epoch FROM now() - min(publish_at)))::double precision AS oldest_lateness_s,
+            count(*) FILTER (WHERE state = 'pending' AND run_at > now())::integer AS waiting_for_their_time,
+            count(*) FILTER (WHERE state NOT IN ('dead_letter', 'investigated'))::integer AS live,
+            count(*) FILTER (WHERE state IN ('dead_letter', 'investigated'))::integer AS dead
+        FROM jobs WHERE publish_at IS NOT NULL""")
+    found = cur.fetchone()
+    assert found is not None  # noqa: S101  an aggregate without GROUP BY answers a row
+    return found
+
+
+def payments(conn: Connection, *, limit: int) -> PaymentsState:
+    """Return what of payments waits for a worker or for a person, the oldest first."""
+    events = conn.cursor(row_factory=class_row(PaymentEventRow))
+    events.execute(
+        """
+        SELECT id::text, gateway, state, status, order_number, flaw, received_at
+        FROM payment_events WHERE state = 'received' OR (state = 'quarantined' AND reviewed_at IS NULL)
+        ORDER BY received_at, id LIMIT %(limit)s""",
+        {"limit": limit},
+    )
+    anomalies = conn.cursor(row_factory=class_row(AnomalyRow))
+    anomalies.execute(
+        """
+        SELECT a.id, a.kind, a.task, o.order_number, a.expected_rupiah, a.amount_rupiah,
+            a.give_back_rupiah, a.created_at
+        FROM payment_anomalies a JOIN orders o ON o.id = a.order_id
+        WHERE a.withdrawn_at IS NULL AND a.resolved_at IS NULL ORDER BY a.created_at, a.id LIMIT %(limit)s""",
+        {"limit": limit},
+    )
+    counts = conn.execute("""
+        SELECT (SELECT count(*) FROM payment_events WHERE state = 'received'),
+            (SELECT count(*) FROM payment_events WHERE state = 'quarantined' AND reviewed_at IS NULL),
+            (SELECT count(*) FROM payment_anomalies WHERE withdrawn_at IS NULL AND resolved_at IS NULL)""").fetchone()
+    assert counts is not None  # noqa: S101  a SELECT without FROM answers a row
+    unapplied, quarantined, open_anomalies = counts
+    return PaymentsState(unapplied, quarantined, open_anomalies, tuple(events), tuple(anomalies))
+
+
+def review_event(conn: Connection, event_id: UUID) -> bool:
+    """Note that a person has looked at a quarantined event; False where none waits under this id."""
+    cur = conn.execute(
+        """
+        UPDATE payment_events SET reviewed_at = now()
+        WHERE id = %(id)s AND state = 'quarantined' AND reviewed_at IS NULL""",
+        {"id": event_id},
+    )
+    return cur.rowcount == 1
+
+
+def resolve_anomaly(conn: Connection, anomaly_id: int) -> bool:
+    """Note that a person has dealt with an anomaly; False where none is open under this number."""
+    cur = conn.execute(
+        """
+        UPDATE payment_anomalies SET resolved_at = now()
+        WHERE id = %(id)s AND withdrawn_at IS NULL AND resolved_at IS NULL""",
+        {"id": anomaly_id},
+    )
+    return cur.rowcount == 1

@@ -1,0 +1,125 @@
+"""Dead jobs as people look at them. The ledger is read and never the queue: receiving hides messages."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.rows import class_row
+
+from skincare.identifiers import JobId
+from skincare.operations.models import DeadGroup, DeadJob
+
+
+@dataclass(frozen=True)
+class Which:
+    """Which dead jobs are meant: all conditions hold at once, and None is no condition."""
+
+    job_ids: Sequence[JobId] | None = None
+    job_type: str | None = None
+    error_class: str | None = None
+    order_number: str | None = None
+    failed_before: datetime | None = None
+
+
+def groups(conn: Connection) -> list[DeadGroup]:
+    """Return the dead jobs by type and class of error, the largest group first."""
+    cur = conn.cursor(row_factory=class_row(DeadGroup))
+    cur.execute("""
+        SELECT job_type, coalesce(error_class, 'Unknown') AS error_class, count(*)::integer AS count,
+            min(coalesce(last_failed_at, created_at)) AS oldest_failed_at,
+            max(coalesce(last_failed_at, created_at)) AS newest_failed_at,
+            count(DISTINCT order_number)::integer AS orders,
+            coalesce((array_agg(DISTINCT order_number) FILTER (WHERE order_number IS NOT NULL))[1:3], '{}')
+                AS order_numbers
+        FROM jobs WHERE state IN ('dead_letter', 'investigated')
+        GROUP BY job_type, coalesce(error_class, 'Unknown')
+        ORDER BY count(*) DESC, job_type, 2""")
+    return cur.fetchall()
+
+
+def find(conn: Connection, which: Which, *, after: UUID | None, limit: int) -> list[DeadJob]:
+    """Return dead jobs in the order of their ids, those behind `after`."""
+    cur = conn.cursor(row_factory=class_row(DeadJob))
+    cur.execute(
+        """
+        SELECT id::text, job_type, queue, state, dead_letter_no, coalesce(error_class, 'Unknown') AS error_class,
+            coalesce(error_message, '') AS error_message, attempts, crashes,
+            coalesce(first_failed_at, created_at) AS first_failed_at,
+            coalesce(last_failed_at, created_at) AS last_failed_at, order_number, request_id, release
+        FROM jobs
+        WHERE state IN ('dead_letter', 'investigated')
+            AND (%(after)s::uuid IS NULL OR id > %(after)s)
+            AND (%(ids)s::uuid[] IS NULL OR id = ANY (%(ids)s))
+            AND (%(job_type)s::text IS NULL OR job_type = %(job_type)s)
+            AND (%(error_class)s::text IS NULL OR coalesce(error_class, 'Unknown') = %(error_class)s)
+            AND (%(order_number)s::text IS NULL OR order_number = %(order_number)s)
+            AND (%(before)s::timestamptz IS NULL OR coalesce(last_failed_at, created_at) < %(before)s)
+        ORDER BY id LIMIT %(limit)s""",
+        {
+            "after": after,
+            "ids": None if which.job_ids is None else list(which.job_ids),
+            "job_type": which.job_type,
+            "error_class": which.error_class,
+            "order_number": which.order_number,
+            "before": which.failed_before,
+            "limit": limit,
+        },
+    )
+    return cur.fetchall()
+
+
+def types_of(conn: Connection, job_ids: Sequence[JobId]) -> dict[JobId, str]:
+    """Return the type of each of these jobs that exists."""
+    cur = conn.execute("SELECT id, job_type FROM jobs WHERE id = ANY (%(ids)s::uuid[])", {"ids": list(job_ids)})
+    return dict(cur.fetchall())
+
+
+def past_use(conn: Connection, job_ids: Sequence[JobId]) -> dict[JobId, str]:
+    """Return why a run would find nothing to do, for those of the jobs where it would not, as things stand.
+
+    Only told to people: each handler looks for itself when it runs.
+    """
+    cur = conn.execute(
+        """
+        WITH wanted AS (
+            SELECT id, job_type, payload ->> 'order_number' AS order_number,
+                CASE WHEN payload ->> 'event_id' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
+                    THEN (payload ->> 'event_id')::uuid END AS event_id,
+                payload ->> 'refund_key' AS refund_key
+            FROM jobs WHERE id = ANY (%(ids)s::uuid[])
+        ), judged AS (
+            SELECT w.id, CASE w.job_type
+                WHEN 'generate_invoice_pdf' THEN CASE WHEN v.made_at IS NOT NULL THEN 'the invoice is made' END
+                WHEN 'expire_order' THEN CASE
+                    WHEN o.id IS NULL THEN 'there is no such order'
+                    WHEN o.status <> 'pending' THEN 'the order is ' || o.status
+                END
+                WHEN 'send_refund' THEN CASE WHEN r.state <> 'requested' THEN 'the refund is ' || r.state END
+                WHEN 'send_payment_received_email' THEN CASE
+                    WHEN o.id IS NULL THEN 'there is no such order'
+                    WHEN t.status IS NOT NULL THEN 'the customer was told, or cannot be'
+                    WHEN o.status IN ('cancelled', 'expired', 'refunded') THEN 'the order is ' || o.status
+                END
+                WHEN 'send_confirmation_email' THEN CASE
+                    WHEN o.id IS NULL THEN 'there is no such order'
+                    WHEN n.status IS NOT NULL THEN 'the customer was told, or cannot be'
+                    WHEN o.status IN ('cancelled', 'expired', 'refunded') THEN 'the order is ' || o.status
+                END
+                WHEN 'process_payment' THEN CASE
+                    WHEN e.state <> 'received' THEN 'the payment event is ' || e.state
+                END
+            END AS reason
+            FROM wanted w
+            LEFT JOIN orders o ON o.order_number = w.order_number
+            LEFT JOIN order_notifications n ON n.order_id = o.id AND n.notification_type = 'order_confirmation'
+            LEFT JOIN order_notifications t ON t.order_id = o.id AND t.notification_type = 'payment_received'
+            LEFT JOIN payment_events e ON e.id = w.event_id
+            LEFT JOIN invoices v ON v.order_id = o.id
+            LEFT JOIN refunds r ON r.key = w.refund_key
+        )
+        SELECT id, reason FROM judged WHERE reason IS NOT NULL""",
+        {"ids": list(job_ids)},
+    )
+    return dict(cur.fetchall())

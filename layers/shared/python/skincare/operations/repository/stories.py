@@ -1,0 +1,102 @@
+"""What happened to a job and to an order, in time order, without personal data."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from psycopg import Connection
+from psycopg.rows import class_row
+
+from skincare.identifiers import JobId, OrderNumber
+from skincare.jobs.models import JobRow
+from skincare.operations.models import Happening, JobAttempt, OrderStory
+
+MOST_HAPPENINGS = 500
+
+
+def jobs(conn: Connection, job_ids: Sequence[JobId]) -> list[JobRow]:
+    """Return these jobs in the order of their ids."""
+    cur = conn.cursor(row_factory=class_row(JobRow))
+    cur.execute(
+        """
+        SELECT id::text, job_type AS type, queue, state, order_number, attempts, crashes, dead_letter_no, created_at,
+            run_at, publish_at, retry_at, finished_at, error_class, error_message, request_id
+        FROM jobs WHERE id = ANY (%(ids)s::uuid[]) ORDER BY id""",
+        {"ids": list(job_ids)},
+    )
+    return cur.fetchall()
+
+
+def jobs_of_order(conn: Connection, order_number: str, *, limit: int) -> list[JobId]:
+    """Return the newest jobs of an order."""
+    cur = conn.execute(
+        "SELECT id FROM jobs WHERE order_number = %(number)s ORDER BY id DESC LIMIT %(limit)s",
+        {"number": order_number, "limit": limit},
+    )
+    return [row[0] for row in cur]
+
+
+def payload_and_release(conn: Connection, job_id: JobId) -> tuple[dict[str, Any], str | None] | None:
+    """Return what a job carries and which release ran it last."""
+    row = conn.execute("SELECT payload, release FROM jobs WHERE id = %(id)s", {"id": job_id}).fetchone()
+    return None if row is None else (row[0], row[1])
+
+
+def attempts(conn: Connection, job_id: JobId) -> list[JobAttempt]:
+    """Return the attempts of a job that ended, oldest first; redrives do not shorten them."""
+    cur = conn.cursor(row_factory=class_row(JobAttempt))
+    cur.execute(
+        """
+        SELECT started_at, finished_at, outcome, error_class, error_message, release
+        FROM job_attempts WHERE job_id = %(id)s ORDER BY id""",
+        {"id": job_id},
+    )
+    return cur.fetchall()
+
+
+def order(conn: Connection, order_number: OrderNumber) -> OrderStory | None:
+    """Return what happened to an order, None where there is no such order: at most 500 things, the newest."""
+    head = conn.execute(
+        "SELECT status, total_rupiah FROM orders WHERE order_number = %(number)s", {"number": order_number}
+    ).fetchone()
+    if head is None:
+        return None
+    cur = conn.cursor(row_factory=class_row(Happening))
+    cur.execute(
+        """
+        WITH o AS (SELECT * FROM orders WHERE order_number = %(number)s)
+        SELECT at, what, detail FROM (
+            SELECT created_at AS at, 1 AS rank, 'order placed' AS what, coalesce('request ' || request_id, '') AS detail
+                FROM o
+            UNION ALL SELECT paid_at, 6, 'order paid', '' FROM o WHERE paid_at IS NOT NULL
+            UNION ALL SELECT cancelled_at, 6, 'order cancelled', '' FROM o WHERE cancelled_at IS NOT NULL
+            UNION ALL SELECT a.created_at, 2, 'payment attempt',
+                a.gateway || ' no. ' || a.attempt_no || ', Rp ' || a.amount_rupiah
+                FROM payment_attempts a JOIN o ON o.id = a.order_id
+            UNION ALL SELECT e.received_at, 3, 'payment event received',
+                e.gateway || ' ' || coalesce(e.status, 'without meaning') || coalesce(', Rp ' || e.amount_rupiah, '')
+                || ', now ' || e.state || coalesce(': ' || e.flaw, '') || ' (' || e.id || ')'
+                FROM payment_events e WHERE e.order_number = %(number)s
+            UNION ALL SELECT e.applied_at, 4, 'payment event applied',
+                e.gateway || ' ' || e.status || ' (' || e.id || ')'
+                FROM payment_events e WHERE e.order_number = %(number)s AND e.applied_at IS NOT NULL
+            UNION ALL SELECT p.updated_at, 5, 'payment now ' || p.status,
+                p.gateway || ', Rp ' || p.amount_rupiah || ', Rp ' || p.refunded_rupiah || ' given back'
+                || CASE WHEN p.pays_order THEN ', pays the order' ELSE '' END
+                FROM payments p JOIN o ON o.id = p.order_id
+            UNION ALL SELECT a.created_at, 5, 'anomaly ' || a.id || ': ' || a.kind,
+                a.task || ', told Rp ' || a.amount_rupiah || ', expected Rp ' || a.expected_rupiah
+                || CASE WHEN a.resolved_at IS NOT NULL THEN ', resolved'
+                    WHEN a.withdrawn_at IS NOT NULL THEN ', withdrawn' ELSE ', open' END
+                FROM payment_anomalies a JOIN o ON o.id = a.order_id
+            UNION ALL SELECT n.created_at, 8, 'mail ' || n.status,
+                n.notification_type || coalesce(': ' || n.reason, '')
+                FROM order_notifications n JOIN o ON o.id = n.order_id
+            UNION ALL SELECT j.created_at, 2, 'job enqueued', j.job_type || ', now ' || j.state || ' (' || j.id || ')'
+                FROM jobs j WHERE j.order_number = %(number)s
+            UNION ALL SELECT t.finished_at, 9, 'job attempt: ' || t.outcome,
+                j.job_type || coalesce(', ' || t.error_class || ': ' || t.error_message, '')
+                FROM job_attempts t JOIN jobs j ON j.id = t.job_id WHERE j.order_number = %(number)s
+        ) AS happening ORDER BY at DESC, rank DESC LIMIT %(limit)s""",
+        {"number": order_number, "limit": MOST_HAPPENINGS},
+    )
+    return OrderStory(order_number, head[0], head[1], tuple(reversed(cur.fetchall())))

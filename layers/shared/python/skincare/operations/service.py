@@ -1,0 +1,114 @@
+"""What the on-call engineer may look at."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from uuid import UUID
+
+from skincare.database.connection import Database
+from skincare.identifiers import JobId, OrderNumber
+from skincare.jobs.catalog import RUN_AGAIN, UNKNOWN_TYPE, RunAgain
+from skincare.jobs.repository import operations, quarantine
+from skincare.operations.models import (
+    DeadList,
+    DeadPage,
+    Jobs,
+    JobStory,
+    OrderStory,
+    OutboxState,
+    PaymentsState,
+    QuarantinedContent,
+)
+from skincare.operations.repository import backlog, dead_jobs, stories
+from skincare.operations.repository.dead_jobs import Which
+
+LIST_LIMIT = 200
+"""Rows of a list that nobody pages through."""
+
+
+def run_again(job_type: str) -> RunAgain:
+    """Return whether a job of this type may be run again, and why."""
+    return RUN_AGAIN.get(job_type, UNKNOWN_TYPE)
+
+
+def list_dead(database: Database) -> DeadList:
+    """Return dead jobs by type and error, and the messages in quarantine."""
+    with database.connection() as conn:
+        groups = dead_jobs.groups(conn)
+        messages = quarantine.waiting(conn, limit=LIST_LIMIT)
+    told = [(group, run_again(group.job_type)) for group in groups]
+    return DeadList(
+        tuple(replace(group, safe=again.safe, why=again.why) for group, again in told),
+        tuple(messages),
+    )
+
+
+def find_dead(database: Database, which: Which, *, after: UUID | None, limit: int) -> DeadPage:
+    """Return a page of dead jobs, each with what a person should know before it runs again."""
+    with database.connection() as conn:
+        found = dead_jobs.find(conn, which, after=after, limit=limit)
+        past_use = dead_jobs.past_use(conn, [JobId(UUID(job.id)) for job in found])
+    return DeadPage(
+        tuple(
+            replace(job, safe=run_again(job.job_type).safe, past_use=past_use.get(JobId(UUID(job.id)))) for job in found
+        ),
+        more=len(found) == limit,
+    )
+
+
+def list_jobs(database: Database, *, state: str | None, limit: int) -> Jobs:
+    """Return the newest jobs."""
+    with database.connection() as conn:
+        return Jobs(tuple(operations.list_jobs(conn, state=state, limit=limit)))
+
+
+def look_at_jobs(database: Database, job_ids: Sequence[JobId], *, order_number: str | None, limit: int) -> Jobs:
+    """Return these jobs, and the newest of an order."""
+    with database.connection() as conn:
+        more = stories.jobs_of_order(conn, order_number, limit=limit) if order_number else []
+        return Jobs(tuple(stories.jobs(conn, [*job_ids, *more])))
+
+
+def job_story(database: Database, job_id: JobId) -> JobStory | None:
+    """Return a job with everything that is known about it, None where there is none."""
+    with database.connection() as conn:
+        found = stories.jobs(conn, [job_id])
+        carried = stories.payload_and_release(conn, job_id)
+        if not found or carried is None:
+            return None
+        (job,), (payload, release) = found, carried
+        again = run_again(job.type)
+        return JobStory(
+            job=job,
+            payload=payload,
+            release=release,
+            safe=again.safe,
+            why=again.why,
+            past_use=dead_jobs.past_use(conn, [job_id]).get(job_id),
+            attempts=tuple(stories.attempts(conn, job_id)),
+            order=stories.order(conn, OrderNumber(job.order_number)) if job.order_number else None,
+        )
+
+
+def order_story(database: Database, order_number: OrderNumber) -> OrderStory | None:
+    """Return what happened to an order, None where there is none."""
+    with database.connection() as conn:
+        return stories.order(conn, order_number)
+
+
+def outbox_state(database: Database) -> OutboxState:
+    """Return how far the outbox is behind."""
+    with database.connection() as conn:
+        return backlog.outbox(conn)
+
+
+def payments_state(database: Database) -> PaymentsState:
+    """Return what of payments waits."""
+    with database.connection() as conn:
+        return backlog.payments(conn, limit=LIST_LIMIT)
+
+
+def quarantined(database: Database, message_id: int) -> QuarantinedContent | None:
+    """Return a quarantined message whole, None where there is none."""
+    with database.connection() as conn:
+        found = quarantine.content(conn, message_id)
+    return None if found is None else QuarantinedContent(*found)

@@ -1,0 +1,1 @@
+"""Money that does not fit, and the work that it leaves."""

@@ -1,0 +1,1 @@
+"""What gateways answer when they are asked."""

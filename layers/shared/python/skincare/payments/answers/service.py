@@ -1,0 +1,74 @@
+"""What gateways answer when we ask them about an attempt, kept as events like those that they send."""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, replace
+
+from skincare.database.connection import Database
+from skincare.identifiers import OrderNumber, new_job_id, uuid7
+from skincare.jobs.publisher import Publisher
+from skincare.observability import logger
+from skincare.payments import repository
+from skincare.payments.answers.repository import fact_of, known_facts
+from skincare.payments.errors import GatewayUnavailable
+from skincare.payments.models import Attempt, EventId, EventSource, EventStatus, GatewayEvent, Report
+from skincare.payments.ports import GatewayClient
+
+Gateways = Mapping[str, GatewayClient]
+"""The gateways that can be asked, by name."""
+
+_MONEY = {EventStatus.PAID, EventStatus.REFUNDED, EventStatus.PARTIALLY_REFUNDED, EventStatus.CHARGEBACK}
+_LONGEST_KEY = 500
+
+
+def ask(gateways: Gateways, gateway: str, attempt: Attempt) -> Sequence[Report]:
+    """Return what a gateway knows of an attempt; raises `GatewayUnavailable` and `GatewayRefused`."""
+    client = gateways.get(gateway)
+    if client is None:
+        raise GatewayUnavailable(gateway, "this release cannot ask it")
+    # We asked by the reference of our attempt: whatever the answer calls it, it is about that order.
+    return [replace(report, order_number=attempt.order_number) for report in client.transactions(attempt)]
+
+
+def keep(
+    order_number: OrderNumber,
+    answers: Collection[tuple[str, Report]],
+    *,
+    database: Database,
+    publisher: Publisher,
+) -> int:
+    """Store what moved money and was not known, each with its job; return how many events are new.
+
+    `answers` are pairs of a gateway and its report. What a webhook told before, or tells later, adds up to
+    the same: a payment is one however often it is told, and a refund is known by its key.
+    """
+    moved = [(gateway, report) for gateway, report in answers if report.status in _MONEY]
+    if not moved:
+        return 0
+    jobs = []
+    with database.connection() as conn:
+        known = known_facts(conn, order_number)
+        for gateway, report in moved:
+            if fact_of(gateway, report) in known:
+                continue
+            intake = repository.store(
+                conn,
+                GatewayEvent(_key(report), {}, report),
+                gateway=gateway,
+                body=json.dumps(asdict(report), default=str).encode(),
+                event_id=EventId(uuid7()),
+                job_id=new_job_id(),
+                request_id=None,
+                source=EventSource.ANSWER,
+            )
+            if intake.job is not None:
+                jobs.append(intake.job)
+                logger.warning("payment.event_missed", gateway=gateway, order_number=order_number, status=report.status)
+    publisher.publish_now(jobs)
+    return len(jobs)
+
+
+def _key(report: Report) -> str:
+    """Name an answer by what it says: asked again, the gateway says it again."""
+    what = report.refund_key or report.amount_rupiah
+    return f"answer:{report.transaction_id}:{report.status}:{what}"[:_LONGEST_KEY]

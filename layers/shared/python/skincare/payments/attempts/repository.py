@@ -1,0 +1,111 @@
+"""Attempts in PostgreSQL: the row lock of the order and the primary key decide who opens one."""
+
+from collections.abc import Mapping
+from datetime import UTC
+from typing import Any
+
+from psycopg import Connection
+from psycopg.rows import dict_row
+
+from skincare.identifiers import OrderNumber, UserId
+from skincare.orders.models import PAYMENT_WINDOW, OrderStatus
+from skincare.payments.attempts.models import ATTEMPT_LIFE, Payable, StartedAttempt
+from skincare.payments.models import Attempt
+
+_COLUMNS = "o.order_number, a.attempt_no, a.gateway, a.amount_rupiah, a.expires_at, a.redirect_url"
+
+
+def of_order(conn: Connection, order_number: str, *, gateway: str, attempt_no: int | None = None) -> list[Attempt]:
+    """Return an order's attempts at a gateway, or the one of this number; newest first."""
+    rows = conn.cursor(row_factory=dict_row).execute(
+        f"""
+        SELECT {_COLUMNS} FROM payment_attempts a JOIN orders o ON o.id = a.order_id
+        WHERE o.order_number = %(order_number)s AND a.gateway = %(gateway)s
+            AND (%(attempt_no)s::integer IS NULL OR a.attempt_no = %(attempt_no)s)
+        ORDER BY a.attempt_no DESC""",  # noqa: S608  our own constant
+        {"order_number": order_number, "gateway": gateway, "attempt_no": attempt_no},
+    )
+    return [_started(row).attempt for row in rows]
+
+
+def lock_order(conn: Connection, user_id: UserId, order_number: OrderNumber) -> Payable | None:
+    """Lock the caller's order until the transaction ends."""
+    row = conn.execute(
+        """
+        SELECT id, status, created_at + %(window)s <= now() FROM orders
+        WHERE user_id = %(user_id)s AND order_number = %(order_number)s FOR NO KEY UPDATE""",
+        {"user_id": user_id, "order_number": order_number, "window": PAYMENT_WINDOW},
+    ).fetchone()
+    return None if row is None else Payable(row[0], OrderStatus(row[1]), row[2])
+
+
+def find_open(conn: Connection, order_id: int) -> StartedAttempt | None:
+    """Return the attempt of an order that its customer can still use.
+
+    It ends with its time, or earlier once the gateway has told that. A try that failed does not end it: the page
+    takes another one, and a second page would let somebody pay twice.
+    """
+    row = (
+        conn.cursor(row_factory=dict_row)
+        .execute(
+            f"""
+            SELECT {_COLUMNS} FROM payment_attempts a JOIN orders o ON o.id = a.order_id
+            WHERE a.order_id = %(order_id)s AND a.expires_at > now() AND NOT EXISTS (
+                SELECT 1 FROM payment_events e
+                WHERE e.order_number = o.order_number AND e.gateway = a.gateway AND e.attempt_no = a.attempt_no
+                    AND e.state = 'applied' AND coalesce(e.confirmed_status, e.status) = 'expired'
+            )
+            ORDER BY a.attempt_no DESC LIMIT 1""",  # noqa: S608  our own constant
+            {"order_id": order_id},
+        )
+        .fetchone()
+    )
+    return None if row is None else _started(row)
+
+
+def open_next(conn: Connection, order_id: int, *, gateway: str) -> StartedAttempt:
+    """Open an order's next attempt, for its total. The caller holds the order's row."""
+    row = (
+        conn.cursor(row_factory=dict_row)
+        .execute(
+            f"""
+            WITH a AS (
+                INSERT INTO payment_attempts (order_id, attempt_no, gateway, amount_rupiah, expires_at)
+                SELECT o.id, coalesce(max(b.attempt_no), 0) + 1, %(gateway)s, o.total_rupiah,
+                    least(now() + %(life)s, o.created_at + %(window)s)
+                FROM orders o LEFT JOIN payment_attempts b ON b.order_id = o.id
+                WHERE o.id = %(order_id)s
+                GROUP BY o.id
+                RETURNING *
+            )
+            SELECT {_COLUMNS} FROM a JOIN orders o ON o.id = a.order_id""",  # noqa: S608  our own constant
+            {"order_id": order_id, "gateway": gateway, "life": ATTEMPT_LIFE, "window": PAYMENT_WINDOW},
+        )
+        .fetchone()
+    )
+    assert row is not None  # noqa: S101  the caller has the order
+    return _started(row)
+
+
+def keep_url(conn: Connection, attempt: Attempt, redirect_url: str) -> tuple[str, OrderStatus]:
+    """Store where an attempt is paid, once; return what is stored, and how far the order has gone meanwhile."""
+    row = conn.execute(
+        """
+        UPDATE payment_attempts a SET redirect_url = coalesce(a.redirect_url, %(redirect_url)s)
+        FROM orders o
+        WHERE o.id = a.order_id AND o.order_number = %(order_number)s AND a.attempt_no = %(attempt_no)s
+        RETURNING a.redirect_url, o.status""",
+        {"order_number": attempt.order_number, "attempt_no": attempt.attempt_no, "redirect_url": redirect_url},
+    ).fetchone()
+    assert row is not None  # noqa: S101  attempts are never deleted
+    return row[0], OrderStatus(row[1])
+
+
+def _started(row: Mapping[str, Any]) -> StartedAttempt:
+    attempt = Attempt(
+        order_number=row["order_number"],
+        attempt_no=row["attempt_no"],
+        amount_rupiah=row["amount_rupiah"],
+        expires_at=row["expires_at"].astimezone(UTC),
+    )
+    return StartedAttempt(attempt, row["gateway"], row["redirect_url"])

@@ -1,0 +1,60 @@
+"""Asking a gateway what happened, where the signature of its webhook does not cover that."""
+
+from collections.abc import Iterable, Mapping
+
+from skincare.database.connection import Database
+from skincare.observability import logger
+from skincare.payments.attempts import repository as attempts
+from skincare.payments.errors import EventUnconfirmed, GatewayNotConfigured
+from skincare.payments.models import EventStatus, Report
+from skincare.payments.ports import GatewayClient
+from skincare.payments.settlement import PaymentEvent
+
+_REFUNDS = {EventStatus.REFUNDED, EventStatus.PARTIALLY_REFUNDED}
+
+
+def confirm(event: PaymentEvent, *, database: Database, gateways: Mapping[str, GatewayClient]) -> Report:
+    """Return the gateway's own word on an event, which is what may be applied. Calls the network: no transaction.
+
+    Raises `EventUnconfirmed` while there is none, `GatewayNotConfigured` where nobody can be asked, and the
+    errors of the client.
+    """
+    client = gateways.get(event.gateway)
+    if client is None:
+        raise GatewayNotConfigured(event.gateway)
+    with database.connection() as conn:
+        started = attempts.of_order(conn, event.order_number, gateway=event.gateway, attempt_no=event.attempt_no)
+    for attempt in started:
+        word = word_on(event, client.transactions(attempt))
+        if word is not None:
+            if word.status is not event.status:
+                logger.warning(
+                    "payment.event_corrected", event_id=event.event_id, told=event.status, confirmed=word.status
+                )
+            return word
+    raise EventUnconfirmed(event.event_id, event.gateway)
+
+
+def word_on(event: PaymentEvent, reports: Iterable[Report]) -> Report | None:
+    """Choose the report that an event is about; None while the gateway does not say that much.
+
+    A refund is found by its key and a chargeback by its status; whatever else an event says, the report of the
+    payment itself decides. A gateway may know more than the event, and may for a while know less.
+    """
+    of_transaction = [
+        report
+        for report in reports
+        if (report.order_number, report.transaction_id) == (event.order_number, event.transaction_id)
+    ]
+    if event.status in _REFUNDS:
+        return next(
+            (each for each in of_transaction if each.status in _REFUNDS and each.refund_key == event.refund_key), None
+        )
+    if event.status is EventStatus.CHARGEBACK:
+        return next((each for each in of_transaction if each.status is EventStatus.CHARGEBACK), None)
+    payment = next(
+        (each for each in of_transaction if each.status not in {None, EventStatus.CHARGEBACK, *_REFUNDS}), None
+    )
+    if payment is None or (payment.status is EventStatus.PENDING and event.status is not EventStatus.PENDING):
+        return None
+    return payment

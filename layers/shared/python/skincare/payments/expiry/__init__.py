@@ -1,0 +1,1 @@
+"""Orders that nobody pays in time: asked about first, then closed."""

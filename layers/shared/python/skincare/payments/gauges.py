@@ -1,0 +1,16 @@
+"""What of the money waits for somebody, as numbers that alarms read."""
+
+from skincare.database.connection import Database
+from skincare.metrics import Metric
+from skincare.payments import repository
+
+
+def payment_gauges(database: Database) -> dict[Metric, float]:
+    """Count events that are overdue or quarantined, and open anomalies. One statement."""
+    with database.connection() as conn:
+        work = repository.open_work(conn)
+    return {
+        Metric.UNAPPLIED_PAYMENT_EVENTS: work.unapplied_events,
+        Metric.QUARANTINED_PAYMENT_EVENTS: work.quarantined_events,
+        Metric.OPEN_PAYMENT_ANOMALIES: work.anomalies,
+    }

@@ -1,0 +1,1 @@
+"""Orders, payments and what gateways say, held against each other."""

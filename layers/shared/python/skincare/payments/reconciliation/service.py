@@ -1,0 +1,95 @@
+"""Reconciliation: once a day everything about money is held against each other.
+
+What is safe to repeat is repeated; the rest is written down for a person. Nothing here changes an order.
+"""
+
+import time
+from dataclasses import dataclass
+
+from skincare.database.connection import Database
+from skincare.identifiers import OrderNumber, new_job_id
+from skincare.jobs.catalog import ExpireOrder, JobPayload, ProcessPayment, SendRefund
+from skincare.jobs.publisher import Publisher
+from skincare.jobs.repository import timers
+from skincare.observability import logger
+from skincare.orders.models import EXPIRY_GRACE, PAYMENT_WINDOW
+from skincare.payments.answers.service import Gateways, ask, keep
+from skincare.payments.errors import GatewayRefused, ReconciliationUnfinished
+from skincare.payments.reconciliation import repository
+from skincare.payments.reconciliation.repository import Finding, Unattended
+
+_PER_KIND = 200
+_PER_RUN = 20
+# A gateway may take its whole timeout for each answer, and a job has fifteen seconds.
+_ASK_FOR_S = 4.0
+
+
+@dataclass(frozen=True)
+class Reconciliation:
+    """What one run did: jobs that it enqueued anew, and what it found."""
+
+    mended: tuple[Unattended, ...]
+    findings: tuple[Finding, ...]
+
+
+def check(*, database: Database) -> Reconciliation:
+    """Enqueue jobs that are missing, and write down what does not add up. Several runs at once do no harm."""
+    with database.connection() as conn:
+        missing = repository.unattended(conn, overdue_after=PAYMENT_WINDOW + EXPIRY_GRACE, limit=_PER_KIND)
+        mended = tuple(
+            each
+            for each in missing
+            if timers.insert(
+                conn,
+                new_job_id(),
+                _job_of(each),
+                unique_key=f"{each.kind}:{each.subject}",
+                order_number=each.order_number,
+            )
+        )
+        findings = repository.discrepancies(conn, limit=_PER_KIND)
+        new = repository.save_findings(conn, findings)
+    for each in mended:
+        logger.warning("reconciliation.job_missing", kind=each.kind, order_number=each.order_number)
+    log = logger.error if new else logger.info
+    log("reconciliation.checked", mended=len(mended), findings=len(findings), new_findings=new)
+    return Reconciliation(mended, tuple(findings))
+
+
+def ask_gateways(*, database: Database, gateways: Gateways, publisher: Publisher) -> None:
+    """Ask what became of attempts that have ended, and keep what moved money unknown to us.
+
+    Raises `ReconciliationUnfinished` when there are more than one run has time for, and `GatewayUnavailable`:
+    the next try goes on where this one stopped.
+    """
+    with database.connection() as conn:
+        attempts = repository.attempts_to_ask(conn, limit=_PER_RUN)
+    started = time.monotonic()
+    asked = missed = 0
+    for known in attempts:
+        if time.monotonic() - started > _ASK_FOR_S:
+            break
+        try:
+            reports = ask(gateways, known.gateway, known.attempt)
+        except GatewayRefused:
+            # Asking again tomorrow would not help either.
+            logger.error("reconciliation.not_told", gateway=known.gateway, reference=known.attempt.reference)
+            reports = []
+        answers = [(known.gateway, report) for report in reports]
+        missed += keep(OrderNumber(known.attempt.order_number), answers, database=database, publisher=publisher)
+        with database.connection() as conn:
+            repository.mark_asked(conn, [known.attempt])
+        asked += 1
+    logger.info("reconciliation.asked", attempts=asked, missed_events=missed)
+    if asked < len(attempts) or asked == _PER_RUN:
+        raise ReconciliationUnfinished
+
+
+def _job_of(each: Unattended) -> JobPayload:
+    match each.kind:
+        case ProcessPayment.job_type:
+            return ProcessPayment(event_id=each.subject)
+        case SendRefund.job_type:
+            return SendRefund(refund_key=each.subject)
+        case _:
+            return ExpireOrder(order_number=each.subject)

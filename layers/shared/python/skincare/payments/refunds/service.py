@@ -1,0 +1,93 @@
+"""Giving money back: who asks only writes it down, a job sends it, and the gateway's event books it."""
+
+from skincare.database.connection import Database
+from skincare.identifiers import new_job_id
+from skincare.jobs.catalog import SendRefund
+from skincare.jobs.repository import timers
+from skincare.observability import logger
+from skincare.orders.errors import OrderUnknown
+from skincare.payments.answers.service import Gateways
+from skincare.payments.errors import GatewayRefused, GatewayUnavailable, RefundNotPossible, RefundUnknown
+from skincare.payments.models import Refund
+from skincare.payments.refunds import repository
+from skincare.payments.refunds.models import RefundRequest, RefundRow
+from skincare.payments.repository import lock_order
+
+
+def request_refund(request: RefundRequest, *, database: Database) -> RefundRow:
+    """Write a refund down with its job, and return it; the same request again returns the same refund.
+
+    The relay sends it within two minutes. What is given back and what is on its way is never more than what
+    came: the order is locked meanwhile. Raises `OrderUnknown` and `RefundNotPossible`.
+    """
+    with database.connection() as conn, conn.transaction():
+        order = lock_order(conn, request.order_number)
+        if order is None:
+            raise OrderUnknown
+        known = repository.find(conn, request.key)
+        if known is not None:
+            return _same(known, request)
+        found = repository.refundable(
+            conn, order.id, transaction_id=request.transaction_id, anomaly_id=request.anomaly_id
+        )
+        if len(found) != 1:
+            raise RefundNotPossible("no payment of the order is meant by it" if not found else "it means two payments")
+        [payment] = found
+        amount = payment.left_rupiah if request.amount_rupiah is None else request.amount_rupiah
+        if not 0 < amount <= payment.left_rupiah:
+            raise RefundNotPossible(f"{payment.left_rupiah} rupiah are left of the payment")
+        refund = RefundRow(
+            key=request.key,
+            order_number=request.order_number,
+            gateway=payment.gateway,
+            transaction_id=payment.transaction_id,
+            amount_rupiah=amount,
+            reason=request.reason,
+            requested_by=request.requested_by,
+        )
+        if not repository.insert(conn, order.id, refund):
+            raise RefundNotPossible("its key was used for another order just now")
+        job = SendRefund(refund_key=refund.key)
+        timers.insert(conn, new_job_id(), job, unique_key=job.unique_key, order_number=refund.order_number)
+    logger.info("refund.requested", refund_key=refund.key, order_number=refund.order_number, amount_rupiah=amount)
+    return refund
+
+
+def send_refund(key: str, *, database: Database, gateways: Gateways) -> None:
+    """Ask the gateway for a refund, unless that is done.
+
+    Asking twice is harmless: the gateway takes a key once. No connection is held meanwhile. Raises `RefundUnknown`,
+    `GatewayUnavailable`, and `GatewayRefused` once the refusal is written down.
+    """
+    with database.connection() as conn:
+        refund = repository.find(conn, key)
+    if refund is None:
+        raise RefundUnknown(key)
+    if refund.state != "requested":
+        logger.info("refund.sent_before", refund_key=key, order_number=refund.order_number, state=refund.state)
+        return
+    client = gateways.get(refund.gateway)
+    if client is None:
+        raise GatewayUnavailable(refund.gateway, "this release cannot ask it")
+    try:
+        client.refund(Refund(refund.order_number, refund.transaction_id, refund.amount_rupiah, key, refund.reason))
+    except GatewayRefused as error:
+        with database.connection() as conn:
+            repository.mark_refused(conn, key, refusal=str(error))
+        logger.error("refund.refused", refund_key=key, order_number=refund.order_number)
+        raise
+    with database.connection() as conn:
+        repository.mark_sent(conn, key)
+    logger.info("refund.sent", refund_key=key, order_number=refund.order_number, amount_rupiah=refund.amount_rupiah)
+
+
+def _same(known: RefundRow, request: RefundRequest) -> RefundRow:
+    """Return the refund that the key belongs to; raises `RefundNotPossible` where it is about something else."""
+    same = (
+        known.order_number == request.order_number
+        and request.amount_rupiah in {None, known.amount_rupiah}
+        and request.transaction_id in {None, known.transaction_id}
+    )
+    if not same:
+        raise RefundNotPossible("its key belongs to another refund")
+    return known

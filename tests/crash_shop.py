@@ -1,0 +1,114 @@
+"""The system at rest, for tests that kill its processes: a database, queues, files, and time that a test lets pass."""
+
+import os
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import Connection
+
+from skincare.adapters.aws import AwsSession
+from skincare.app import App
+from skincare.orders.service import place_order
+from tests import crash_process, factories, ledger
+from tests.moto_server import PATIENT, create_queue
+
+ROOT = Path(__file__).parents[1]
+STOCK = 10
+
+
+@dataclass
+class Shop:
+    """The system at rest: a database, a queue, and the environment that a process of it is given."""
+
+    environ: dict[str, str]
+    conn: Connection
+    app: App
+    aws: AwsSession
+
+    def fill_cart(self, user_id: str) -> None:
+        factories.fill_cart(self.conn, user_id, {"TONER": 1})
+
+    def start(self, role: str, point: str, user_id: str = "") -> subprocess.Popen[bytes]:
+        environ = {**os.environ, **self.environ, "USER_ID": user_id}
+        return subprocess.Popen(
+            [sys.executable, "-m", "tests.crash_process", role, point], cwd=ROOT, env=environ, stdout=subprocess.DEVNULL
+        )
+
+    def place(self, user_id: str, *, email: str = "buyer@example.com") -> None:
+        self.fill_cart(user_id)
+        request = factories.make_place_order(user_id, email=email)
+        place_order(request, database=self.app.database, publisher=self.app.publisher)
+
+    def mails(self) -> int:
+        return len(Path(self.environ["MAIL_FILE"]).read_text().splitlines())
+
+    def lives(self) -> list[str]:
+        rows = self.conn.execute(
+            "SELECT state FROM jobs WHERE publish_at IS NOT NULL AND state <> 'dead_letter'"
+            " AND (run_at IS NULL OR run_at <= now())"
+        )
+        return [state for (state,) in rows]
+
+    def states(self, user_id: str) -> list[str]:
+        rows = self.conn.execute(
+            "SELECT state FROM jobs JOIN orders USING (order_number) WHERE user_id = %s AND run_at IS NULL", [user_id]
+        )
+        return [state for (state,) in rows]
+
+    def empty_queue(self) -> None:
+        self.aws.client("sqs", PATIENT).purge_queue(QueueUrl=self.environ["QUEUE_URL"])
+
+    def come_to_rest(self) -> None:
+        """Let relay, workers and time go on until no job lives; the queue's own visibility is one second."""
+        deadline = time.monotonic() + 60
+        while self.lives():
+            assert time.monotonic() < deadline, f"jobs live on: {self.lives()}"
+            ledger.let_pass(self.conn, timedelta(minutes=2))
+            crash_process.relay_once(self.app)
+            crash_process.work_once(self.app)
+
+    def committed_orders(self) -> int:
+        row = self.conn.execute("SELECT count(*) FROM orders").fetchone()
+        assert row is not None
+        return int(row[0])
+
+    def check(self, *, orders: int, mails: int) -> None:
+        """Everything adds up: orders, stock, notifications, jobs and mails."""
+        assert self.committed_orders() == orders
+        assert self.conn.execute("SELECT stock FROM products").fetchone() == (STOCK - orders,)
+        told = self.conn.execute("SELECT count(*) FROM order_notifications WHERE status = 'sent'").fetchone()
+        assert told == (orders,)
+        done = self.conn.execute("SELECT count(*) FROM jobs WHERE state = 'completed'").fetchone()
+        assert done == (orders,)
+        assert self.mails() == mails
+
+
+@pytest.fixture
+def shop(database_url: str, aws: AwsSession, aws_endpoint: str, tmp_path: Path) -> Iterator[Shop]:
+    mail = tmp_path / "mails"
+    mail.touch()
+    bucket = f"invoices-{uuid.uuid4()}"
+    aws.client("s3", PATIENT).create_bucket(
+        Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": "ap-southeast-3"}
+    )
+    environ = {
+        "DATABASE_URL": database_url,
+        "AWS_ENDPOINT_URL": aws_endpoint,
+        "QUEUE_URL": create_queue(aws, VisibilityTimeout="1"),
+        "DEAD_LETTER_QUEUE_URL": create_queue(aws),
+        "MAIL_FILE": str(mail),
+        "INVOICE_BUCKET": bucket,
+    }
+    app = crash_process.make_app(environ)
+    with psycopg.connect(database_url, autocommit=True) as conn:
+        factories.make_product(conn, sku="TONER", stock=STOCK)
+        yield Shop(environ, conn, app, aws)
+    app.database.close()

@@ -1,0 +1,145 @@
+"""Bounces and complaints: who gets no mail any more, and who does."""
+
+from typing import Any
+
+import pytest
+from psycopg import Connection
+
+from mail_events.lambda_function import lambda_handler
+from skincare.adapters.ses_events import failures_in
+from skincare.app import App
+from skincare.database.connection import DatabaseUnavailable
+from skincare.jobs.catalog import SendConfirmationEmail
+from skincare.notifications.suppression import reason_to_suppress
+from tests.factories import make_order
+from tests.http import NOWHERE, FakeContext, make_app
+from tests.log import recorded_log
+from worker.handlers import send_confirmation_email
+
+ADDRESS = "Canary7f3a@example.com"
+
+
+def bounce(kind: str, subtype: str = "General", status: str | None = None, address: str = ADDRESS) -> dict[str, Any]:
+    """An event as EventBridge delivers it, with the fields that matter and some that do not."""
+    recipient = {"emailAddress": address, "action": "failed", "diagnosticCode": f"smtp; 550 no {address}"}
+    return {
+        "version": "0",
+        "source": "aws.ses",
+        "detail-type": "Email Bounced",
+        "detail": {
+            "eventType": "Bounce",
+            "bounce": {
+                "bounceType": kind,
+                "bounceSubType": subtype,
+                "bouncedRecipients": [recipient | ({} if status is None else {"status": status})],
+            },
+            "mail": {"messageId": "message-1", "destination": [address]},
+        },
+    }
+
+
+def complaint(feedback: str | None = "abuse") -> dict[str, Any]:
+    return {
+        "detail": {
+            "eventType": "Complaint",
+            "complaint": {"complainedRecipients": [{"emailAddress": ADDRESS}], "complaintFeedbackType": feedback},
+            "mail": {"messageId": "message-1"},
+        }
+    }
+
+
+BLOCKED = [
+    (bounce("Permanent"), "permanent bounce"),
+    (bounce("Permanent", "OnAccountSuppressionList"), "permanent bounce"),
+    (bounce("Transient", status="5.1.1"), "bounce with status 5.1.1"),
+    (bounce("Undetermined", status="5.1.10"), "bounce with status 5.1.10"),
+    (complaint(), "complaint"),
+    (complaint(None), "complaint"),
+]
+NOT_BLOCKED = [
+    bounce("Transient", "MailboxFull"),
+    bounce("Transient", "MailboxFull", "5.2.2"),
+    bounce("Transient", "General", "5.2.2"),
+    bounce("Transient", "General", "4.4.7"),
+    bounce("Transient", "MessageTooLarge", "5.3.4"),
+    bounce("Transient", "ContentRejected", "5.6.1"),
+    bounce("Transient"),
+    bounce("Undetermined"),
+    complaint("not-spam"),
+]
+
+
+class TestAFailure:
+    @pytest.mark.parametrize(("event", "reason"), BLOCKED)
+    def test_that_will_stay_blocks_its_recipient(self, event: dict[str, Any], reason: str) -> None:
+        assert [reason_to_suppress(failure) for failure in failures_in(event)] == [reason]
+
+    @pytest.mark.parametrize("event", NOT_BLOCKED)
+    def test_that_may_pass_blocks_nobody(self, event: dict[str, Any]) -> None:
+        assert [failure for failure in failures_in(event) if reason_to_suppress(failure)] == []
+
+    def test_does_not_show_its_recipient(self) -> None:
+        assert "anary7f3a" not in repr(failures_in(bounce("Permanent")))
+
+
+@pytest.fixture
+def served(app: App, monkeypatch: pytest.MonkeyPatch) -> App:
+    monkeypatch.setattr("mail_events.lambda_function.get_app", lambda: app)
+    return app
+
+
+def take(event: Any) -> dict[str, int]:
+    return lambda_handler(event, FakeContext())  # type: ignore[arg-type]
+
+
+class TestTheFunction:
+    def test_remembers_an_address_once_and_no_mail_goes_there_any_more(self, served: App, conn: Connection) -> None:
+        assert take(bounce("Permanent")) == {"suppressed": 1}
+        assert take(complaint()) == {"suppressed": 0}
+        assert conn.execute("SELECT email, reason FROM suppressed_recipients").fetchall() == [
+            (ADDRESS.lower(), "permanent bounce")
+        ]
+        number = make_order(conn, email=ADDRESS).order.order_number
+        send_confirmation_email.handle(SendConfirmationEmail(order_number=number), served)
+        assert served.email.sent == []  # type: ignore[attr-defined]
+
+    def test_lets_a_full_mailbox_have_the_next_mail(self, served: App, conn: Connection) -> None:
+        assert take(bounce("Transient", "MailboxFull")) == {"suppressed": 0}
+        assert conn.execute("SELECT count(*) FROM suppressed_recipients").fetchone() == (0,)
+
+    def test_logs_no_address(self, served: App) -> None:
+        with recorded_log() as log:
+            take(bounce("Permanent"))
+            take(bounce("Permanent", address="Canary7f3a at example"))
+            take({"detail": {"eventType": "Delivery", "mail": {"messageId": "message-1"}}})
+        assert "anary7f3a" not in log.text
+        assert [line["message"] for line in log.lines] == [
+            "mail_event.taken",
+            "mail_event.malformed",
+            "mail_event.taken",
+        ]
+
+    @pytest.mark.parametrize(
+        "event",
+        [
+            None,
+            [],
+            {},
+            {"detail": "x"},
+            {"detail": {}},
+            {"detail": {"eventType": 1}},
+            {"detail": {"eventType": "Bounce"}},
+            {"detail": {"eventType": "Bounce", "bounce": {"bouncedRecipients": "x"}}},
+            {"detail": {"eventType": "Complaint", "complaint": {"complainedRecipients": [1]}}},
+        ],
+    )
+    def test_does_not_stumble_over_what_is_no_event_of_ses(self, served: App, event: Any) -> None:
+        assert take(event) == {"suppressed": 0}
+
+    def test_fails_while_the_database_is_away_so_that_the_event_comes_again(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        app = make_app(NOWHERE)
+        monkeypatch.setattr("mail_events.lambda_function.get_app", lambda: app)
+        with pytest.raises(DatabaseUnavailable):
+            take(bounce("Permanent"))

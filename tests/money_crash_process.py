@@ -1,0 +1,94 @@
+"""A worker that is killed at a named point while money moves: `python -m tests.money_crash_process POINT`.
+
+Everything in it is real but the gateway, which is a file: what it did is not taken back by any crash.
+"""
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from skincare.app import App
+from skincare.jobs.repository import lease, timers
+from skincare.payments import repository as payments
+from skincare.payments import service
+from skincare.payments.expiry import repository as expiry
+from skincare.payments.expiry import service as expiry_service
+from skincare.payments.models import Attempt, EventStatus, Refund, Report
+from skincare.payments.refunds import repository as refunds
+from tests import crash_process
+from tests.fakes.gateway_client import report_of
+from worker.handlers import process_payment
+
+NAME = "standard_webhooks"
+
+
+class FileGateway:
+    """A gateway that keeps in a file what it is asked for; it knows of a payment where the file PAID exists."""
+
+    name = NAME
+
+    def __init__(self, folder: Path) -> None:
+        self._refunds = folder / "refunds"
+        self._paid = folder / "paid"
+
+    def start(self, attempt: Attempt) -> str:
+        raise NotImplementedError
+
+    def transactions(self, attempt: Attempt) -> Sequence[Report]:
+        return [report_of(attempt.reference, "one", EventStatus.PAID)] if self._paid.exists() else []
+
+    def refund(self, refund: Refund) -> None:
+        with self._refunds.open("a") as file:
+            file.write(json.dumps([refund.key, refund.amount_rupiah]) + "\n")
+
+
+POINTS: dict[str, tuple[str, Any, str]] = {
+    "event found": ("apply", payments, "find_event"),
+    "order locked": ("apply", payments, "lock_order"),
+    "event marked": ("apply", payments, "mark_applied"),
+    "order saved": ("apply", payments, "save"),
+    "refunds booked": ("apply", service, "book"),
+    "timer called off": ("apply", timers, "cancel"),
+    "applied": ("apply", process_payment, "apply_event"),
+    "apply settled": ("apply", lease, "settle"),
+    "order in question": ("expire", expiry, "load"),
+    "gateway asked": ("expire", FileGateway, "transactions"),
+    "answers kept": ("expire", expiry_service, "keep"),
+    "expired": ("expire", expiry, "expire"),
+    "expiry settled": ("expire", lease, "settle"),
+    "gateway asked, and it is paid": ("paid after all", FileGateway, "transactions"),
+    "answers kept, and it is paid": ("paid after all", expiry_service, "keep"),
+    "answer's job settled": ("paid after all", lease, "settle"),
+    "refund loaded": ("refund", refunds, "find"),
+    "refund sent": ("refund", FileGateway, "refund"),
+    "refund marked": ("refund", refunds, "mark_sent"),
+    "refund settled": ("refund", lease, "settle"),
+}
+"""Point → what is going on, and after which call the process dies."""
+
+
+def make_app(environ: dict[str, str]) -> App:
+    """Wire an App around the environment's database, queue and gateway."""
+    return replace(crash_process.make_app(environ), gateways={NAME: FileGateway(Path(environ["GATEWAY_FOLDER"]))})
+
+
+def main(point: str) -> None:
+    """Work on one batch until the point."""
+    _, owner, name = POINTS[point]
+    original: Callable[..., Any] = getattr(owner, name)
+
+    def dying(*args: Any, **kwargs: Any) -> None:
+        original(*args, **kwargs)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    setattr(owner, name, dying)
+    crash_process.work_once(make_app(dict(os.environ)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
