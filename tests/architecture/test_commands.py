@@ -1,7 +1,8 @@
-"""What documents tell people to type exists: the command, its options and their kinds of values."""
+"""What documents tell people to type exists: our commands with their options and values, and those of AWS."""
 
 import pytest
 
+from tests import aws_commands
 from tests.architecture.test_documents import DOCUMENTS
 from tests.architecture.tree import text_of
 from tests.typed_commands import commands_in, flaw_of, runbook_commands
@@ -46,3 +47,27 @@ def test_what_cannot_be_typed_is_found(command: str, flaw: str | None) -> None:
 def test_the_commands_of_a_runbook_are_those_that_begin_a_line_of_a_shell_block() -> None:
     text = "```sh\naws a\nskincare outbox   # late?\n# skincare no\n```\n\n```console\n$ skincare x\n```\n"
     assert runbook_commands(text) == [("outbox", "late?")]
+
+
+AWS = [(name, *command) for name in DOCUMENTS for command in aws_commands.aws_commands_in(text_of(name))]
+
+
+@pytest.mark.parametrize(("name", "service", "operation", "options"), AWS)
+def test_a_command_of_aws_in_a_document_exists(
+    name: str, service: str, operation: str, options: tuple[str, ...]
+) -> None:
+    assert aws_commands.flaw_of(service, operation, options) is None, name
+
+
+@pytest.mark.parametrize(
+    ("command", "flaw"),
+    [
+        ("aws logs tail /x --since 15m --filter-pattern '\"a\"'", None),
+        ("aws deploy list-deployments --include-only-statuses InProgress", None),
+        ("aws lambda remember-function", "AWS knows no lambda remember-function"),
+        ("aws sqs get-queue-url --queue mine", "sqs get-queue-url has no queue"),
+    ],
+)
+def test_what_aws_does_not_know_is_found(command: str, flaw: str | None) -> None:
+    (found,) = aws_commands.aws_commands_in(f"`{command}`")
+    assert aws_commands.flaw_of(*found) == flaw
