@@ -7,7 +7,7 @@ from constructs import Construct
 
 from infra.acknowledgements import acknowledge
 from infra.alarm import Alarms
-from infra.api_alarms import add_api_alarms
+from infra.api_alarms import add_api_alarms, add_webhook_alarm
 from infra.build import Build
 from infra.customers import UserPool
 from infra.dashboard import Dashboard
@@ -64,6 +64,7 @@ class ApiStack(cdk.Stack):
         hurts = "Customers get errors instead of orders; payment gateways repeat their webhooks later."
         crashes = add_function_alarms(alarms, self.function, short="api", hurts=hurts)
         errors = add_api_alarms(alarms, self.http.api)
+        add_webhook_alarm(alarms, stage=stage, api=self.function)
         if stage.canary:
             group = codedeploy.LambdaDeploymentGroup(
                 self,

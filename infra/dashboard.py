@@ -7,7 +7,7 @@ from constructs import Construct
 
 from infra.data import DataStack
 from infra.function import function_name
-from infra.metrics import ShopMetric, by_dimension, function_metric, shop_metric
+from infra.metrics import LogMetric, ShopMetric, by_dimension, function_metric, log_metric, shop_metric
 from infra.stage import Stage
 from skincare.jobs.queues import QueueName
 
@@ -86,7 +86,7 @@ def _payments(stage: Stage) -> list[cw.GraphWidget]:
             "Money that does not fit",
             shop_metric(stage, ShopMetric.OPEN_PAYMENT_ANOMALIES, statistic="Maximum", label="open"),
         ),
-        _graph("Webhooks refused", by_dimension(stage, ShopMetric.WEBHOOKS_REFUSED, "Gateway", statistic="Sum")),
+        _graph("Webhooks refused", log_metric(stage, LogMetric.WEBHOOKS_REFUSED)),
     ]
 
 

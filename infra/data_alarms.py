@@ -4,9 +4,7 @@ from infra.alarm import FIVE_MINUTES, MINUTE, Alarms
 from infra.database import Database
 from infra.job_queue import JobQueue
 from infra.stage import Stage
-
-_OLDEST_S = 15 * 60
-"""A message waits through several backoffs before this; above it people wait for mails and payments."""
+from infra.thresholds import DEAD_LETTERS, OLDEST_MESSAGE_S
 
 
 def add_queue_alarms(alarms: Alarms, queue: JobQueue) -> None:
@@ -17,7 +15,7 @@ def add_queue_alarms(alarms: Alarms, queue: JobQueue) -> None:
         metric=queue.dead_letters.metric_approximate_number_of_messages_visible(
             statistic="Maximum", period=FIVE_MINUTES
         ),
-        threshold=1,
+        threshold=DEAD_LETTERS,
         broke=f"Jobs of the queue {queue.name} were given up and lie on its dead-letter queue.",
         hurts=_HURT_BY[queue.name],
         runbook="dead-letters",
@@ -26,10 +24,10 @@ def add_queue_alarms(alarms: Alarms, queue: JobQueue) -> None:
     alarms.add(
         f"queue-age-{queue.name}",
         metric=queue.source.metric_approximate_age_of_oldest_message(statistic="Maximum", period=MINUTE),
-        threshold=_OLDEST_S,
+        threshold=OLDEST_MESSAGE_S,
         periods=3,
         of=5,
-        broke=f"A message on the queue {queue.name} is older than {_OLDEST_S // 60} minutes.",
+        broke=f"A message on the queue {queue.name} is older than {OLDEST_MESSAGE_S // 60} minutes.",
         hurts=_HURT_BY[queue.name],
         runbook="queue-age",
         first=f"skincare jobs list --queue {queue.name} --stage {{stage}}",

@@ -43,7 +43,7 @@ class ShopFunction(Construct):
         self.name = function_name(stage, name)
         self.limits = limits
         self.reserved_concurrency = reserved_concurrency
-        log = logs.LogGroup(
+        self.log = logs.LogGroup(
             self,
             "Log",
             log_group_name=f"/aws/lambda/{self.name}",
@@ -55,7 +55,7 @@ class ShopFunction(Construct):
             "Role",
             assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"),
             description=f"What {self.name} may do",
-            inline_policies={"Runtime": _runtime_policy(log)},
+            inline_policies={"Runtime": _runtime_policy(self.log)},
         )
         acknowledge(role, "AwsSolutions-IAM5[Resource::*]", _RESOURCE_UNKNOWN)
         acknowledge(role, "Serverless-LambdaStarPermissions", _RESOURCE_UNKNOWN)
@@ -82,7 +82,7 @@ class ShopFunction(Construct):
                 "POWERTOOLS_SERVICE_NAME": "skincare",
                 **({"RELEASE": build.release} if build.release else {}),
             },
-            log_group=log,
+            log_group=self.log,
             logging_format=lambda_.LoggingFormat.JSON,
             application_log_level_v2=lambda_.ApplicationLogLevel.INFO,
             system_log_level_v2=lambda_.SystemLogLevel.WARN,

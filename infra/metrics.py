@@ -4,6 +4,8 @@ from enum import StrEnum
 
 import aws_cdk as cdk
 from aws_cdk import aws_cloudwatch as cw
+from aws_cdk import aws_logs as logs
+from constructs import Construct
 
 from infra.stage import Stage
 
@@ -21,15 +23,20 @@ class ShopMetric(StrEnum):
     QUEUE_DELAY_S = "QueueDelay"
     # Queue
     ITEMS_FAILED = "ItemsFailed"
-    # Gateway
-    WEBHOOKS_REFUSED = "WebhooksRefused"
     # none
     OUTBOX_LATENESS_S = "OutboxLateness"
     UNAPPLIED_PAYMENT_EVENTS = "UnappliedPaymentEvents"
     OPEN_PAYMENT_ANOMALIES = "OpenPaymentAnomalies"
     QUARANTINED_PAYMENT_EVENTS = "QuarantinedPaymentEvents"
-    EMAIL_SENDING_STOPPED = "EmailSendingStopped"
+    QUARANTINED_MESSAGES = "QuarantinedMessages"
     DEAD_JOBS = "DeadJobs"
+
+
+class LogMetric(StrEnum):
+    """Metrics that CloudWatch counts by an event in a log."""
+
+    EMAIL_SENDING_STOPPED = "EmailSendingStopped"
+    WEBHOOKS_REFUSED = "WebhooksRefused"
 
 
 def shop_metric(
@@ -44,6 +51,33 @@ def shop_metric(
         period=cdk.Duration.minutes(minutes),
         label=label,
     )
+
+
+def count_in_log(scope: Construct, metric: LogMetric, *, stage: Stage, log: logs.ILogGroup, event: str) -> cw.Metric:
+    """Let CloudWatch count a log event, and return the metric."""
+    logs.MetricFilter(
+        scope,
+        metric.value,
+        log_group=log,
+        filter_pattern=logs.FilterPattern.string_value("$.message", "=", event),
+        metric_namespace=_log_namespace(stage),
+        metric_name=metric.value,
+        metric_value="1",
+        default_value=0,
+    )
+    return log_metric(stage, metric)
+
+
+def log_metric(stage: Stage, metric: LogMetric) -> cw.Metric:
+    """Return how often a log event came in five minutes."""
+    return cw.Metric(
+        namespace=_log_namespace(stage), metric_name=metric.value, statistic="Sum", period=cdk.Duration.minutes(5)
+    )
+
+
+def _log_namespace(stage: Stage) -> str:
+    # A filter takes dimensions from the line only, and the line does not name its stage.
+    return f"{NAMESPACE}/{stage.name}"
 
 
 def by_dimension(stage: Stage, metric: ShopMetric, dimension: str, *, statistic: str) -> cw.MathExpression:

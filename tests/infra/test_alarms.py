@@ -4,10 +4,13 @@ import re
 
 import pytest
 
+from infra.metrics import ShopMetric
 from infra.stage import Stage
 from skincare.jobs.queues import QueueName
-from tests.architecture.tree import ROOT, tracked_files
+from skincare.metrics import Metric
+from tests.architecture.tree import LAMBDA_CODE, ROOT, python_modules, text_of, tracked_files
 from tests.infra.templates import Resource, Templates, as_list
+from tests.typed_commands import flaw_of
 
 DESCRIPTION = re.compile(
     r"(?P<broke>[A-Z].+?\.) (?P<hurts>[A-Z].+\.) Runbook: docs/runbooks/(?P<runbook>[a-z-]+)\.md\. First: (?P<first>.+)"
@@ -17,6 +20,15 @@ RUNBOOKS = {
     for name in tracked_files()
     if name.startswith("docs/runbooks/") and not name.endswith("README.md")
 }
+
+HEADINGS = [
+    "What it means for customers",
+    "How bad it is",
+    "First commands",
+    "What to do",
+    "How to know it is over",
+    "How to prevent it",
+]
 
 
 def alarms_of(templates: Templates, stage: Stage) -> dict[str, Resource]:
@@ -40,6 +52,12 @@ class TestEveryAlarm:
             assert "{" not in parts(alarm)["first"].replace("{Name", "")
             assert len(alarm.properties["AlarmDescription"]) <= 1024
 
+    def test_names_a_command_that_exists(self, stage: Stage, templates: Templates) -> None:
+        firsts = [parts(alarm)["first"] for alarm in alarms_of(templates, stage).values()]
+        typed = [first.removeprefix("skincare ") for first in firsts if first.startswith("skincare ")]
+        assert typed
+        assert {command: flaw for command in typed if (flaw := flaw_of(command))} == {}
+
     def test_names_its_own_stage_only(self, stage: Stage, templates: Templates) -> None:
         for alarm in alarms_of(templates, stage).values():
             stages = re.findall(r"--stage (\w+)|skincare-(\w+)-", parts(alarm)["first"])
@@ -61,10 +79,10 @@ class TestEveryRunbook:
         assert led_to == RUNBOOKS
 
     @pytest.mark.parametrize("name", sorted(RUNBOOKS))
-    def test_has_the_four_parts_and_begins_with_the_command_of_its_alarm(self, prod: Templates, name: str) -> None:
+    def test_has_the_six_parts_and_begins_with_the_command_of_its_alarm(self, prod: Templates, name: str) -> None:
         text = (ROOT / f"docs/runbooks/{name}.md").read_text()
         headings = re.findall(r"^## (.+)$", text, flags=re.MULTILINE)
-        assert headings == ["What it means for customers", "How bad it is", "First commands", "How to know it is over"]
+        assert headings == HEADINGS
         commands = text.partition("## First commands")[2]
         firsts = {parts(a)["first"] for a in prod.of("AWS::CloudWatch::Alarm") if parts(a)["runbook"] == name}
         # Where one runbook serves several alarms, it names one of them.
@@ -88,6 +106,9 @@ class TestThereIsAnAlarm:
         alarm = alarms_of(templates, stage)[f"queue-age-{queue}"].properties
         assert alarm["MetricName"] == "ApproximateAgeOfOldestMessage"
         assert alarm["Dimensions"] == [{"Name": "QueueName", "Value": f"skincare-{stage.name}-{queue}"}]
+        # With consumers off the dead-letter queue looks empty whatever waits: both runbooks say which alarm tells.
+        for runbook in ("queue-age", "dead-letters"):
+            assert "consumers are off" in (ROOT / f"docs/runbooks/{runbook}.md").read_text().replace("\n", " ")
 
     def test_for_a_relay_that_is_silent(self, templates: Templates, stage: Stage) -> None:
         alarm = alarms_of(templates, stage)["outbox-late"].properties
@@ -100,7 +121,7 @@ class TestThereIsAnAlarm:
             ("payment-events-unapplied", "UnappliedPaymentEvents"),
             ("payment-anomalies", "OpenPaymentAnomalies"),
             ("payment-events-quarantined", "QuarantinedPaymentEvents"),
-            ("email-sending-stopped", "EmailSendingStopped"),
+            ("messages-quarantined", "QuarantinedMessages"),
         ],
     )
     def test_for_money_and_mail_that_are_stuck(
@@ -109,6 +130,33 @@ class TestThereIsAnAlarm:
         alarm = alarms_of(templates, stage)[name].properties
         assert (alarm["Namespace"], alarm["MetricName"], alarm["Threshold"]) == ("Skincare", metric, 1)
         assert alarm["Dimensions"] == [{"Name": "Stage", "Value": stage.name}]
+
+    @pytest.mark.parametrize(
+        ("name", "function", "event", "metric", "threshold"),
+        [
+            ("email-sending-stopped", "worker-notifications", "email.sending_stopped", "EmailSendingStopped", 1),
+            ("webhooks-refused", "api", "payment.webhook_refused", "WebhooksRefused", 5),
+        ],
+    )
+    def test_for_what_only_a_log_tells(
+        self, templates: Templates, stage: Stage, name: str, function: str, event: str, metric: str, threshold: int
+    ) -> None:
+        alarm = alarms_of(templates, stage)[name].properties
+        assert (alarm["Namespace"], alarm["MetricName"]) == (f"Skincare/{stage.name}", metric)
+        assert (alarm["Statistic"], alarm["Threshold"]) == ("Sum", threshold)
+        (found,) = [f for f in templates.of("AWS::Logs::MetricFilter") if event in f.properties["FilterPattern"]]
+        assert found.properties["FilterPattern"] == f'{{ $.message = "{event}" }}'
+        assert found.raw["Properties"]["LogGroupName"]["Ref"] in {
+            log.logical_id
+            for log in templates.of("AWS::Logs::LogGroup")
+            if log.properties.get("LogGroupName") == f"/aws/lambda/skincare-{stage.name}-{function}"
+        }
+        (counted,) = found.properties["MetricTransformations"]
+        assert (counted["MetricNamespace"], counted["MetricName"]) == (alarm["Namespace"], metric)
+        assert any(f'("{event}"' in text_of(module) for module in python_modules(LAMBDA_CODE)), "nobody logs it"
+
+    def test_only_for_metrics_that_functions_write(self) -> None:
+        assert {metric.value for metric in ShopMetric} == {metric.value for metric in Metric}
 
     @pytest.mark.parametrize("queue", QueueName)
     def test_for_items_that_fail_in_numbers(self, templates: Templates, stage: Stage, queue: QueueName) -> None:

@@ -7,17 +7,22 @@ from typing import Any
 import pytest
 from psycopg import Connection
 
+from oncall.requests import Death, Redrive
 from skincare.adapters.memory_queue import MemoryQueue
 from skincare.app import App
 from skincare.jobs.catalog import BUDGETS
+from skincare.jobs.envelope import decode
 from skincare.jobs.ports import QueuePair
 from skincare.jobs.publisher import Publisher
 from skincare.jobs.queues import QueueName
 from skincare.jobs.relay import run_relay
+from skincare.jobs.repository import lease
+from skincare.jobs.retry import DeadLetter
 from tests import ledger
 from tests.factories import make_product
 from tests.http import Client, call, http_event
 from tests.log import RecordedLog, recorded_log
+from tests.oncall import ME, ask
 from tests.payments import new_order
 from tests.webhooks import webhook_of
 from tests.worker_bench import plenty
@@ -99,6 +104,27 @@ def test_a_webhook_can_be_followed_to_its_payment(system: App, pair: QueuePair, 
     assert received["request_id"] == applied["request_id"]
     assert received["event_id"] == applied["event_id"]
     assert applied["order_number"] == number
+
+
+def test_a_redrive_can_be_followed_from_the_engineer_to_the_order(
+    system: App, pair: QueuePair, conn: Connection
+) -> None:
+    with recorded_log() as log:
+        number = order(system, conn)
+    requested = [each for each in log.lines if each["message"] == "http.request"][-1]
+    (message,) = pair.source.receive(limit=10, wait=timedelta(0))
+    pair.source.ack([message])
+    job_id = decode(message.body).job_id
+    token = ledger.new_token()
+    lease.claim(conn, {job_id: None}, token=token, lease=ledger.MINUTE)
+    lease.settle(conn, {job_id: DeadLetter("ProviderGone", "the provider is gone")}, token=token)
+    with recorded_log() as log:
+        ask(system, Redrive(claimed_identity=ME, deaths=[Death(job_id=job_id, dead_letter_no=1)]))
+        (message,) = pair.source.receive(limit=10, wait=timedelta(0))
+        make_runner(system, QueueName.NOTIFICATIONS).run([message], time_left=plenty)
+    done, completed = line(log, "operations.done"), line(log, "job.completed")
+    assert list(done["job_ids"]) == [completed["job_id"]] == [str(job_id)]
+    assert (completed["order_number"], completed["request_id"]) == (number, requested["request_id"])
 
 
 @pytest.mark.parametrize("header", ["", "Root=x", "Root=1-5759e988-bd862e3fe1be46a99427279\n3", "Self=1;Root="])

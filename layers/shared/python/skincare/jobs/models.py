@@ -109,6 +109,8 @@ class Backlog:
 
     lateness: timedelta
     dead: int
+    quarantined_messages: int
+    """Messages that belong to no job and that nobody has dealt with."""
 
 
 @dataclass(frozen=True)
