@@ -9,7 +9,6 @@ from constructs import Construct
 from infra.acknowledgements import acknowledge
 from infra.stage import Stage
 
-
 _KEYS_OF_THEIR_OWN = {"xendit": "xendit_api"}
 """Gateways that are asked with another secret than the one of their webhooks, which the product knows by this name."""
 

@@ -17,7 +17,6 @@ from infra.worker import Worker
 from infra.workers_alarms import add_job_alarms, add_mail_event_alarm, add_payment_alarms
 from skincare.jobs.queues import QueueName
 
-
 _SETS_OFF = {QueueName.PAYMENTS: tuple(QueueName)}
 """The queues of the jobs that a queue's jobs set off: a payment is followed by a mail and an invoice."""
 

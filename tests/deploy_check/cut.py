@@ -3,6 +3,7 @@
 - Network and database (`AWS::EC2::*`, `AWS::RDS::*`): it knows neither rules of security groups nor NAT gateways, and
   has no PostgreSQL without a container. Functions lose their place in the network and get a database of this machine.
 - Custom resources: their providers need the SDK that Lambda's own Node has. So the migrator is invoked by the check.
+- The outputs with DKIM records: its mail identities have none.
 """
 
 import json
@@ -11,22 +12,24 @@ from pathlib import Path
 from typing import Any
 
 CUT = ("AWS::EC2::", "AWS::RDS::", "Custom::")
+_DKIM = "DkimDNSToken"
 
 
 def cut(assembly: Path, *, owner_url: str, app_url: str) -> int:
     """Cut the templates of an assembly; return how many resources were left out."""
-    files = sorted(assembly.glob("*.template.json"))
-    templates = [json.loads(file.read_text()) for file in files]
     gone: set[str] = set()
     number = 0
-    # Data is what the others import from: what it does not export any more is gone for them too.
-    for template in sorted(templates, key=lambda each: "Database" not in json.dumps(list(each["Resources"]))):
+    # Data first, from which the others import: what it does not export any more is gone for them too.
+    for file in sorted(assembly.glob("*.template.json"), key=lambda each: "-Data." not in each.name):
+        template = json.loads(file.read_text())
         resources = template["Resources"]
         out = {name for name, resource in resources.items() if resource["Type"].startswith(CUT)}
         number += len(out)
         for name, output in template.get("Outputs", {}).items():
-            if _names(output["Value"]) & out and "Export" in output:
-                gone.add(output["Export"]["Name"])
+            if _names(output["Value"]) & out:
+                out.add(name)
+                gone.add(output.get("Export", {}).get("Name", name))
+            elif _DKIM in json.dumps(output["Value"]):
                 out.add(name)
         template["Outputs"] = {name: each for name, each in template.get("Outputs", {}).items() if name not in out}
         template["Resources"] = {
@@ -35,7 +38,6 @@ def cut(assembly: Path, *, owner_url: str, app_url: str) -> int:
         for resource in template["Resources"].values():
             if resource["Type"] == "AWS::Lambda::Function":
                 _settle(resource["Properties"], owner_url=owner_url, app_url=app_url)
-    for file, template in zip(files, templates, strict=True):
         file.write_text(json.dumps(template, indent=1))
     return number
 
