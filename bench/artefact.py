@@ -5,7 +5,9 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from statistics import median
 
 from bench.figure import Figure, at_most
 from bench.process_start import TASKS, cpu_until_ready
@@ -36,13 +38,13 @@ def measure(around: Surroundings, effort: Effort) -> Iterator[Figure]:
     # The first round reads the files of both from the disk.
     rounds = max(effort.rounds, 3) + 1
     functions = {name: _api(folder) for name, folder in (("as built", built), ("re-dated", dated))}
-    taken = interleave({name: lambda of=of: cpu_until_ready(of) for name, of in functions.items()}, rounds=rounds)
+    taken = interleave({name: partial(cpu_until_ready, each) for name, each in functions.items()}, rounds=rounds)
     yield Figure(
         "artefact.re-dated",
         "API artefact: CPU from exec to its first event, with the times of a zip file ÷ as built",
         ratios(taken["re-dated"][1:], taken["as built"][1:]),
         aim=at_most(1.05),
-        parts={f"{name} (CPU ms)": sorted(values[1:])[len(values[1:]) // 2] for name, values in taken.items()},
+        parts={f"{name} (CPU ms)": median(values[1:]) for name, values in taken.items()},
     )
 
 

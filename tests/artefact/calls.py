@@ -22,6 +22,8 @@ _SINGLE = {
     "ChangeMessageVisibilityBatch": "ChangeMessageVisibility",
 }
 
+_OBJECT = {"GET": "GetObject", "HEAD": "GetObject", "PUT": "PutObject", "DELETE": "DeleteObject"}
+
 
 @dataclass(frozen=True, order=True)
 class Call:
@@ -74,9 +76,8 @@ class RecordedAws:
         elif request.path.startswith("/v2/email/"):
             yield from self._mail(who, request, body)
         elif "/s3/aws4_request" in request.headers.get("Authorization", "") + unquote(request.query_string.decode()):
-            action = {"GET": "GetObject", "PUT": "PutObject", "HEAD": "GetObject", "DELETE": "DeleteObject"}
             bucket, _, key = unquote(request.path.lstrip("/")).partition("/")
-            yield Call(who, f"s3:{action[request.method]}", f"arn:aws:s3:::{bucket}/{key}")
+            yield Call(who, f"s3:{_OBJECT[request.method]}", f"arn:aws:s3:::{bucket}/{key}")
 
     def _mail(self, who: str, request: Request, body: bytes) -> Iterator[Call]:
         place = f"arn:aws:ses:{REGION}:{ACCOUNT}"

@@ -5,6 +5,7 @@ import urllib.request
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from psycopg import Connection
@@ -187,7 +188,7 @@ def refuse_mails(deployed: Deployed, owner: Connection) -> list[str]:
             make_order(owner)
             ledger.let_pass(owner, ledger.MINUTE)
             deployed.invoke("outbox-relay", {})
-            wait_for(lambda last=last: any(last in each for each in _asked_ses(deployed)), last)
+            wait_for(partial(_asked, deployed, last), last)
         ses.refuse_mails = ses.hide_identities = False
     return _asked_ses(deployed)
 
@@ -226,6 +227,10 @@ def _who_changed_visibility(deployed: Deployed) -> set[str]:
         for call in deployed.aws.calls
         if call.action == "sqs:ChangeMessageVisibility" and call.who.startswith("worker-")
     }
+
+
+def _asked(deployed: Deployed, what: str) -> bool:
+    return any(what in each for each in _asked_ses(deployed))
 
 
 def _asked_ses(deployed: Deployed) -> list[str]:

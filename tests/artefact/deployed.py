@@ -80,7 +80,7 @@ class Deployed:
         """Return a function's answer to an event; raises `InvocationFailed`."""
         return json.loads(self.pool(name).invoke(json.dumps(event).encode(), patience=PATIENCE))
 
-    def client(self, service: str, who: str = "tests") -> Any:
+    def client(self, service: Any, who: str = "tests") -> Any:
         """An SDK client that signs with the key of a function."""
         return boto3.session.Session(who, who, region_name=REGION).client(service, endpoint_url=self._endpoint)
 

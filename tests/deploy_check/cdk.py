@@ -30,7 +30,11 @@ class Cdk:
         """Return what a command said; raises `CalledProcessError` where it failed, once it is shown."""
         started = time.monotonic()
         done = subprocess.run(
-            [ROOT / "scripts" / "cdk", "--app", self._assembly, "--no-notices", "--no-version-reporting", *arguments],
+            [
+                str(ROOT / "scripts" / "cdk"),
+                *("--app", str(self._assembly), "--no-notices", "--no-version-reporting"),
+                *arguments,
+            ],
             env=self._environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -51,5 +55,5 @@ class Cdk:
 
 def fetch() -> None:
     """Let scripts/cdk fetch the command line where it is missing: later it runs without the user's own settings."""
-    command = [ROOT / "scripts" / "cdk", "--version"]
+    command = [str(ROOT / "scripts" / "cdk"), "--version"]
     subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=_LONGEST_S)

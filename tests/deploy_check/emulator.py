@@ -96,11 +96,11 @@ def _python() -> Path:
     python, stamp = _HOME / "bin" / "python", _HOME / "made-of"
     if stamp.exists() and stamp.read_text() == _LOCK.read_text():
         return python
-    uv = Path(sys.executable).with_name("uv")
+    uv = str(Path(sys.executable).with_name("uv"))
     environment = {**os.environ, "UV_PYTHON_DOWNLOADS": "never", "UV_SYSTEM_CERTS": "true"}
     for command in (
-        [uv, "venv", "--quiet", "--clear", "--python", sys.executable, _HOME],
-        [uv, "pip", "sync", "--quiet", "--python", python, "--require-hashes", _LOCK],
+        [uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(_HOME)],
+        [uv, "pip", "sync", "--quiet", "--python", str(python), "--require-hashes", str(_LOCK)],
     ):
         subprocess.run(command, check=True, env=environment, stdin=subprocess.DEVNULL, timeout=600)
     stamp.write_text(_LOCK.read_text())
