@@ -3,7 +3,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup run api worker demo test check synth bench format openapi requirements clean
+.PHONY: help setup run api worker demo test check synth deploy-check bench format openapi requirements clean
 
 PYTHON_BIN := .venv/bin/python
 PYTEST_ARGS ?=
@@ -18,7 +18,7 @@ help: ## Show this list
 	@colour=''; plain=''; \
 	if [ -t 1 ] && [ -z "$${NO_COLOR:-}" ]; then colour=$$(printf '\033[36m'); plain=$$(printf '\033[0m'); fi; \
 	awk -F ':.*## ' -v colour="$$colour" -v plain="$$plain" \
-		'/^[a-z]+:.*## / { printf "  %s%-19s%s%s\n", colour, "make " $$1, plain, $$2 }' Makefile
+		'/^[a-z-]+:.*## / { printf "  %s%-19s%s%s\n", colour, "make " $$1, plain, $$2 }' Makefile
 
 setup: ## Make the environment in .venv (every other target does so when needed)
 	@exec scripts/setup dev
@@ -55,6 +55,11 @@ check: ## Lint, format, types and layering, without changing a file
 synth: ## Make the CloudFormation templates in cdk.out, without an account (STAGE=dev)
 	@exec scripts/setup dev
 	@exec scripts/cdk synth --quiet --no-lookups -c stage=$(STAGE)
+
+# On an emulator of AWS on loopback, in an environment of its own: no account is asked for and none is reached.
+deploy-check: ## Bootstrap, deploy, order, diff and destroy, on an emulator of AWS
+	@exec scripts/setup dev
+	@exec $(PYTHON_BIN) -m tests.deploy_check
 
 bench: ## Measure, print a table and write bench/results.json (BENCH_ARGS='--quick --only checkout')
 	@exec scripts/setup dev

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench import checkout, handler, invoices, jobs, relay, round_trips, start, system, webhooks, worker
+from bench import artefact, checkout, handler, invoices, jobs, relay, round_trips, start, system, webhooks, worker
 from bench.figure import Figure
 from bench.machine import describe_machine
 from bench.report import encode, print_report, results
@@ -21,6 +21,7 @@ MEASUREMENTS: dict[str, Callable[[Surroundings, Effort], Iterator[Figure]]] = {
     "round-trips": round_trips.measure,
     "handler": handler.measure,
     "start": start.measure,
+    "artefact": artefact.measure,
     "worker": worker.measure,
     "relay": relay.measure,
     "jobs": jobs.measure,

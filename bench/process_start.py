@@ -3,8 +3,8 @@
 import contextlib
 import json
 import subprocess
-import sys
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -32,10 +32,40 @@ class Start:
 
 def start_process(function: FunctionDefinition, event: dict[str, Any], commits: Connection) -> Start:
     """Start the function, give it the event and watch for its commit: `commits` listens for the announcement."""
+    with _started(function) as (api, pid):
+        ready = cpu_ms(pid)
+        api.offer(
+            Invocation(
+                request_id=str(uuid.uuid4()),
+                payload=json.dumps(event).encode(),
+                deadline=datetime.now(UTC) + timedelta(seconds=_PATIENCE_S),
+                function_arn=function.arn,
+                trace_id="Root=1-00000000-000000000000000000000000;Sampled=0",
+            )
+        )
+        committed = 0.0
+        for _ in commits.notifies(timeout=_PATIENCE_S, stop_after=1):
+            committed = cpu_ms(pid)
+        outcome = api.outcomes.get(timeout=_PATIENCE_S)
+        answered = cpu_ms(pid)
+        if not committed or not isinstance(outcome, Answered):
+            raise RuntimeError(f"{function.name} did not do its work: {outcome}")
+        return Start(ready, committed, answered)
+
+
+def cpu_until_ready(function: FunctionDefinition) -> float:
+    """Start the function and return the CPU milliseconds that it took until it asked for its first event."""
+    with _started(function) as (_, pid):
+        return cpu_ms(pid)
+
+
+@contextlib.contextmanager
+def _started(function: FunctionDefinition) -> Iterator[tuple[RuntimeApi, int]]:
+    """Yield a process that asks for its first event, and the API where it does."""
     api = RuntimeApi()
     with contextlib.closing(api):
         process = subprocess.Popen(
-            [sys.executable, "-s", "-m", "awslambdaric", function.handler],
+            [function.interpreter, "-s", "-m", "awslambdaric", function.handler],
             env=_environment(function, api.address),
             cwd=function.code,
             stdout=subprocess.DEVNULL,
@@ -44,24 +74,7 @@ def start_process(function: FunctionDefinition, event: dict[str, Any], commits: 
         try:
             if not api.ready.wait(_PATIENCE_S):
                 raise RuntimeError(f"{function.name} did not start")
-            ready = cpu_ms(process.pid)
-            api.offer(
-                Invocation(
-                    request_id=str(uuid.uuid4()),
-                    payload=json.dumps(event).encode(),
-                    deadline=datetime.now(UTC) + timedelta(seconds=_PATIENCE_S),
-                    function_arn=function.arn,
-                    trace_id="Root=1-00000000-000000000000000000000000;Sampled=0",
-                )
-            )
-            committed = 0.0
-            for _ in commits.notifies(timeout=_PATIENCE_S, stop_after=1):
-                committed = cpu_ms(process.pid)
-            outcome = api.outcomes.get(timeout=_PATIENCE_S)
-            answered = cpu_ms(process.pid)
-            if not committed or not isinstance(outcome, Answered):
-                raise RuntimeError(f"{function.name} did not do its work: {outcome}")
-            return Start(ready, committed, answered)
+            yield api, process.pid
         finally:
             process.kill()
             process.wait()

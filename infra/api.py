@@ -18,8 +18,12 @@ from infra.http_api import HttpApi
 from infra.layer import SharedLayer
 from infra.stage import Stage
 from skincare import function_limits
+from skincare.jobs.queues import QueueName
 
 _CODEDEPLOY_POLICY = "arn:<AWS::Partition>:iam::aws:policy/service-role/AWSCodeDeployRoleForLambdaLimited"
+
+_SETS_OFF = (QueueName.NOTIFICATIONS, QueueName.PAYMENTS)
+"""The queues of the jobs that requests set off: a mail about an order, and what gateways tell."""
 
 
 class ApiStack(cdk.Stack):
@@ -44,15 +48,15 @@ class ApiStack(cdk.Stack):
             name="api",
             description="Answers the HTTP API",
             limits=function_limits.API,
-            environment={**data.function_environment, **data.secrets.environment, "SERVES_CUSTOMERS": "true"},
+            environment={**data.function_environment, **data.secrets.environment(), "SERVES_CUSTOMERS": "true"},
             reserved_concurrency=stage.api_concurrency,
         )
         acknowledge(
             self.function.function, "Serverless-LambdaDLQ", "API Gateway waits for its answer; nothing is queued."
         )
         data.database.grant_connect(self.function.function)
-        self.function.allow("sqs:SendMessage", on=data.source_arns)
-        self.function.allow("secretsmanager:GetSecretValue", on=data.secrets.arns)
+        self.function.allow("sqs:SendMessage", on=[data.queues[queue].source.queue_arn for queue in _SETS_OFF])
+        self.function.allow("secretsmanager:GetSecretValue", on=data.secrets.arns())
         self.function.allow("s3:GetObject", on=[data.invoice_objects])
         acknowledge_invoice_objects(self.function, data)
 

@@ -70,7 +70,7 @@ class Stage:
     canary: bool
     """A new API gets a tenth of the traffic first, and none if its alarms sound."""
     gateways: tuple[str, ...] = ("standard_webhooks", "midtrans", "xendit", "doku")
-    """The payment gateways that may send webhooks; each has a secret of its own."""
+    """The payment gateways that may send webhooks; each has a secret of its own (infra/gateway_secrets.py)."""
     payment_gateway: str | None = None
     """The gateway that customers are sent to."""
     gateway_urls: Mapping[str, str] = field(default_factory=dict)

@@ -17,6 +17,9 @@ from infra.worker import Worker
 from infra.workers_alarms import add_job_alarms, add_mail_alarm, add_mail_event_alarm, add_payment_alarms
 from skincare.jobs.queues import QueueName
 
+_SETS_OFF = {QueueName.PAYMENTS: tuple(QueueName)}
+"""The queues of the jobs that a queue's jobs set off: a payment is followed by a mail and an invoice."""
+
 
 class WorkersStack(cdk.Stack):
     """A worker per queue, the outbox relay, and the functions of on-call and of mail events."""
@@ -54,7 +57,7 @@ class WorkersStack(cdk.Stack):
     def _worker(self, queue: QueueName) -> Worker:
         data = self._data
         pair = data.queues[queue]
-        extra = data.secrets.environment if queue is QueueName.PAYMENTS else {}
+        extra = data.secrets.environment(data.secrets.asked) if queue is QueueName.PAYMENTS else {}
         worker = Worker(
             self,
             f"{queue.value.capitalize()}Worker",
@@ -73,7 +76,9 @@ class WorkersStack(cdk.Stack):
             "sqs:GetQueueAttributes",
             on=[pair.source.queue_arn],
         )
-        worker.run.allow("sqs:SendMessage", on=[*data.source_arns, pair.dead_letters.queue_arn])
+        set_off = [data.queues[other].source.queue_arn for other in _SETS_OFF.get(queue, ())]
+        # Its own dead-letter queue: for messages that belong to no job. All others are the relay's.
+        worker.run.allow("sqs:SendMessage", on=[*set_off, pair.dead_letters.queue_arn])
         return worker
 
     def _grant_what_one_queue_needs(self) -> None:
@@ -84,9 +89,10 @@ class WorkersStack(cdk.Stack):
         mail.allow("ses:GetEmailIdentity", on=data.mail.lookup_arns)
         mail.allow("ses:GetConfigurationSet", on=data.mail.arns[1:])
         mail.allow("ses:GetAccount", on=["*"])
-        self.workers[QueueName.PAYMENTS].run.allow("secretsmanager:GetSecretValue", on=data.secrets.arns)
+        if asked := data.secrets.arns(data.secrets.asked):
+            self.workers[QueueName.PAYMENTS].run.allow("secretsmanager:GetSecretValue", on=asked)
         documents = self.workers[QueueName.DOCUMENTS].run
-        documents.allow("s3:GetObject", "s3:PutObject", on=[data.invoice_objects])
+        documents.allow("s3:PutObject", on=[data.invoice_objects])
         acknowledge_invoice_objects(documents, data)
 
     def _relay(self) -> OutboxRelay:
@@ -122,14 +128,8 @@ class WorkersStack(cdk.Stack):
             environment=data.function_environment,
         )
         data.database.grant_connect(oncall.run.function)
-        oncall.run.allow(
-            "sqs:SendMessage",
-            "sqs:ReceiveMessage",
-            "sqs:DeleteMessage",
-            "sqs:ChangeMessageVisibility",
-            "sqs:GetQueueAttributes",
-            on=[*data.source_arns, *data.dead_letter_arns],
-        )
+        # A redrive publishes; the dead letter of a job that came back is cleared away by the relay.
+        oncall.run.allow("sqs:SendMessage", on=data.source_arns)
         return oncall
 
     def _mail_events(self) -> MailEvents:

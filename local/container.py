@@ -2,7 +2,6 @@
 
 import queue
 import subprocess
-import sys
 import threading
 import uuid
 from collections.abc import Callable
@@ -40,7 +39,7 @@ class Container:
             # Without -s a package in the developer's home would be importable that no deployed function has.
             self._process = children.start(
                 function.name,
-                [sys.executable, "-s", "-m", "awslambdaric", function.handler],
+                [function.interpreter, "-s", "-m", "awslambdaric", function.handler],
                 environment=_environment(function, self._api.address),
                 folder=function.code,
                 output=subprocess.PIPE,

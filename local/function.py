@@ -1,5 +1,6 @@
 """A Lambda function as the local system sees it."""
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -19,6 +20,8 @@ class FunctionDefinition:
     memory_mb: int
     code: Path
     environment: Mapping[str, str] = field(repr=False)
+    interpreter: str = sys.executable
+    """The Python that runs it."""
 
     @property
     def arn(self) -> str:

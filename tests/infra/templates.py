@@ -63,6 +63,10 @@ class Templates:
         """Return the functions of the shop, without those that the CDK needs for itself."""
         return [each for each in self.of("AWS::Lambda::Function") if "FunctionName" in each.properties]
 
+    def asset(self, key: str) -> Path:
+        """Return the folder of an asset by its key in the bucket."""
+        return self.folder / f"asset.{key.removesuffix('.zip')}"
+
     def statements_of(self, function: Resource) -> list[dict[str, Any]]:
         """Return what a function's role may do."""
         role = function.raw["Properties"]["Role"]["Fn::GetAtt"][0]

@@ -1,8 +1,11 @@
 """Least privilege: no wildcard, and each function may do its own work and nobody else's."""
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import pytest
 
-from infra.stage import Stage
+from infra.stage import DEV, Stage
 from skincare.jobs.queues import QueueName
 from tests.infra.templates import Templates, as_list, strings
 
@@ -77,9 +80,11 @@ class TestAFunction:
 
 
 class TestTheApi:
-    def test_puts_jobs_on_queues_and_takes_none(self, stage: Stage, templates: Templates) -> None:
+    def test_puts_jobs_on_the_queues_that_requests_need_and_takes_none(
+        self, stage: Stage, templates: Templates
+    ) -> None:
         allowed = templates.actions_of(templates.function("api"))
-        assert allowed["sqs:SendMessage"] == sources(stage)
+        assert allowed["sqs:SendMessage"] == {f"{SQS}-{stage.name}-{queue}" for queue in ("notifications", "payments")}
         assert "sqs:ReceiveMessage" not in allowed
 
     def test_reads_the_secrets_of_gateways_and_invoices(self, stage: Stage, templates: Templates) -> None:
@@ -96,22 +101,34 @@ class TestAWorker:
         own = {f"{SQS}-{stage.name}-{queue}"}
         for action in ("ReceiveMessage", "DeleteMessage", "ChangeMessageVisibility", "GetQueueAttributes"):
             assert allowed[f"sqs:{action}"] == own
-        assert allowed["sqs:SendMessage"] == sources(stage) | {f"{SQS}-{stage.name}-{queue}-dead-letters"}
+        set_off = sources(stage) if queue is QueueName.PAYMENTS else set()
+        assert allowed["sqs:SendMessage"] == set_off | {f"{SQS}-{stage.name}-{queue}-dead-letters"}
 
     def test_mails_only_where_mails_are_its_work(self, templates: Templates, queue: QueueName) -> None:
         allowed = templates.actions_of(templates.function(f"worker-{queue}"))
         assert ("ses:SendEmail" in allowed) == (queue is QueueName.NOTIFICATIONS)
 
-    def test_knows_secrets_of_gateways_only_where_payments_are_its_work(
-        self, stage: Stage, templates: Templates, queue: QueueName
-    ) -> None:
-        allowed = templates.actions_of(templates.function(f"worker-{queue}"))
-        known = allowed.get("secretsmanager:GetSecretValue", set())
-        assert known == (webhook_secrets(stage) if queue is QueueName.PAYMENTS else set())
+    def test_knows_no_secret_where_no_gateway_can_be_asked(self, templates: Templates, queue: QueueName) -> None:
+        assert "secretsmanager:GetSecretValue" not in templates.actions_of(templates.function(f"worker-{queue}"))
 
     def test_writes_invoices_only_where_documents_are_its_work(self, templates: Templates, queue: QueueName) -> None:
         allowed = templates.actions_of(templates.function(f"worker-{queue}"))
         assert ("s3:PutObject" in allowed) == (queue is QueueName.DOCUMENTS)
+
+
+class TestTheWorkerOfPayments:
+    def test_knows_the_secrets_that_gateways_are_asked_with_and_no_other(
+        self, synthesize: Callable[[Stage], Templates]
+    ) -> None:
+        urls = dict.fromkeys(("midtrans", "midtrans_snap", "xendit"), "https://gateway.example.com")
+        templates = synthesize(replace(DEV, gateway_urls=urls))
+        worker = templates.function("worker-payments")
+        known = templates.actions_of(worker)["secretsmanager:GetSecretValue"]
+        assert {arn.rpartition("/")[2] for arn in known} == {"midtrans-AbCdEf", "xendit_api-AbCdEf"}
+        told = worker.properties["Environment"]["Variables"]
+        assert {told[f"WEBHOOK_SECRET_ID_{name}"] for name in ("MIDTRANS", "XENDIT_API")} == known
+        for name in ("worker-notifications", "worker-documents"):
+            assert "secretsmanager:GetSecretValue" not in templates.actions_of(templates.function(name))
 
 
 class TestTheWorkerOfNotifications:
@@ -140,12 +157,12 @@ class TestTheMigrator:
 
 
 class TestOnCall:
-    def test_may_move_messages_and_nothing_else(self, stage: Stage, templates: Templates) -> None:
+    def test_may_put_jobs_on_their_queues_and_nothing_else(self, stage: Stage, templates: Templates) -> None:
         allowed = templates.actions_of(templates.function("oncall"))
         ours = {action for action in allowed if not action.startswith(("ec2:", "logs:", "xray:"))}
         assert {action.partition(":")[0] for action in ours} == {"sqs", "rds-db"}
-        for action in ("SendMessage", "ReceiveMessage", "DeleteMessage", "ChangeMessageVisibility"):
-            assert allowed[f"sqs:{action}"] == sources(stage) | dead_letters(stage)
+        assert {action for action in ours if action.startswith("sqs:")} == {"sqs:SendMessage"}
+        assert allowed["sqs:SendMessage"] == sources(stage)
 
     def test_is_called_by_people_of_the_account_only(self, templates: Templates) -> None:
         oncall = templates.function("oncall")
