@@ -15,11 +15,13 @@ from skincare.jobs.models import JobRow
 class Backlog:
     """The unfinished jobs of one queue; ages are seconds, None where there is no such job.
 
-    `oldest_s` counts from when the oldest one was first due, `oldest_dead_s` from the failure that ended it.
+    `oldest_s` counts from when the oldest one was first due, `oldest_sent_s` likewise among those that SQS was given,
+    `oldest_dead_s` from the failure that ended it.
     """
 
     queue: str
     oldest_s: float | None
+    oldest_sent_s: float | None
     dead: int
     oldest_dead_s: float | None
 
@@ -59,6 +61,10 @@ def read_backlogs(conn: Connection) -> list[Backlog]:
             extract(epoch FROM now() - min(greatest(budget_from, run_at)) FILTER (
                 WHERE state NOT IN ('dead_letter', 'investigated') AND greatest(budget_from, run_at) <= now()
             ))::float AS oldest_s,
+            extract(epoch FROM now() - min(greatest(budget_from, run_at)) FILTER (
+                WHERE state NOT IN ('dead_letter', 'investigated') AND greatest(budget_from, run_at) <= now()
+                    AND (sends > 0 OR state <> 'pending')
+            ))::float AS oldest_sent_s,
             count(*) FILTER (WHERE state IN ('dead_letter', 'investigated')) AS dead,
             extract(epoch FROM now() - min(last_failed_at) FILTER (
                 WHERE state IN ('dead_letter', 'investigated')

@@ -12,6 +12,7 @@ from werkzeug.serving import make_server
 
 from local import aws_lock, aws_setup
 from local.aws import LocalAws, _QuietHandler
+from local.chaos import Switch, Switches
 from local.mailbox import Mailbox
 from local.queues import create_queues, missing_queues, queue_url
 from local.state import Secrets
@@ -29,7 +30,12 @@ RAW_MAIL = b"To: buyer@example.com\r\nSubject: hello\r\n\r\nworld\r\n"
 
 
 @pytest.fixture(scope="module")
-def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def switches(tmp_path_factory: pytest.TempPathFactory) -> Switches:
+    return Switches(tmp_path_factory.mktemp("switches"))
+
+
+@pytest.fixture(scope="module")
+def endpoint(tmp_path_factory: pytest.TempPathFactory, switches: Switches) -> Iterator[str]:
     aws_lock.install()
     with socket.create_server(("127.0.0.1", 0)) as listener, pytest.MonkeyPatch.context() as environment:
         for name, value in {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}.items():
@@ -37,7 +43,8 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         environment.setenv("AWS_DEFAULT_REGION", "ap-southeast-3")
         port = listener.getsockname()[1]
         mailbox = Mailbox(tmp_path_factory.mktemp("mail") / "mails.jsonl")
-        app = LocalAws(DomainDispatcherApplication(create_backend_app), mailbox, port=port)
+        moto = DomainDispatcherApplication(create_backend_app)
+        app = LocalAws(moto, mailbox, switches=switches, port=port)
         server = make_server("127.0.0.1", port, app, threaded=True, request_handler=_QuietHandler, fd=listener.fileno())
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from psycopg import Connection
 
+from local.chaos import Switch, Switches
 from local.page import SystemState
 from local.page import state as state_module
 from local.queues import create_queues, queue_url
@@ -49,6 +50,8 @@ class Looker:
             aws_endpoint_url=aws_endpoint,
             presence=folder / "workers.json",
             mailbox=self.mailbox,
+            logs=folder,
+            switches=Switches(folder / "switches"),
         )
 
     def look(self) -> dict[str, Any]:

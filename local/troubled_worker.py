@@ -1,0 +1,134 @@
+"""A worker function between its queue and its containers, hit by what is switched on."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+from local.chaos import Switch, Switches
+from local.container import Container
+from local.function import FunctionStopped, InvocationFailed
+from local.function_pool import FunctionPool
+from local.logbook import LogBook
+from local.repository import end_leases, is_at_work
+from skincare.database.connection import Database, DatabaseUnavailable, StaticCredentials
+from skincare.jobs.envelope import job_id_in
+
+_LOOK_AGAIN_S = 0.002
+_LONGEST_WATCH_S = 20.0
+
+
+class Poison:
+    """Which job kills its worker, for all queues of a system: the first that comes while the switch is on."""
+
+    def __init__(self, database_url: str, switches: Switches) -> None:
+        self._database_url = database_url
+        self._switches = switches
+        self._lock = threading.Lock()
+        self._job_id: str | None = None
+        self._has_killed = False
+
+    def among(self, job_ids: list[str]) -> str | None:
+        """Return the poisoned job if it is one of these."""
+        with self._lock:
+            if not self._switches.is_on(Switch.POISON_JOB):
+                self._job_id, self._has_killed = None, False
+                return None
+            if self._job_id is None and job_ids:
+                self._job_id = job_ids[0]
+            return self._job_id if self._job_id in job_ids else None
+
+    def killed(self) -> None:
+        """Stay with this job: it has killed a worker."""
+        with self._lock:
+            self._has_killed = True
+
+    def missed(self) -> None:
+        """Take another job next time, unless this one has killed before: it was faster than its poison."""
+        with self._lock:
+            if not self._has_killed:
+                self._job_id = None
+
+    @contextmanager
+    def ledger(self) -> Iterator[Database]:
+        database = Database(StaticCredentials(self._database_url))
+        try:
+            yield database
+        finally:
+            database.close()
+
+
+class TroubledWorker:
+    """Invokes a pool, and now and then twice, or kills the container at work."""
+
+    def __init__(self, pool: FunctionPool, *, switches: Switches, poison: Poison, log: LogBook) -> None:
+        self._pool = pool
+        self._switches = switches
+        self._poison = poison
+        self._log = log
+
+    def invoke(self, payload: bytes, *, patience: timedelta, trace_id: str | None = None) -> bytes:
+        """Return the answer of the pool. Raises `InvocationFailed`, after a crash of ours as `FunctionStopped`."""
+        if self._switches.is_on(Switch.DUPLICATE_DELIVERY):
+            threading.Thread(target=self._deliver_again, args=(payload, patience, trace_id), daemon=True).start()
+        if self._switches.is_on(Switch.POISON_JOB):
+            job_ids = _job_ids(payload)
+            if poisoned := self._poison.among(job_ids):
+                return self._crash_at(poisoned, job_ids, payload, patience, trace_id)
+        return self._pool.invoke(payload, patience=patience, trace_id=trace_id)
+
+    def _deliver_again(self, payload: bytes, patience: timedelta, trace_id: str | None) -> None:
+        try:
+            self._pool.invoke(payload, patience=patience, trace_id=trace_id)
+        except InvocationFailed as error:
+            self._log.event(self._pool.name, "duplicate.failed", level="WARNING", error=error.error_type)
+
+    def _crash_at(
+        self, poisoned: str, job_ids: list[str], payload: bytes, patience: timedelta, trace_id: str | None
+    ) -> bytes:
+        """Kill the container as soon as it has the job, then let its batch come again at once.
+
+        SQS would wait for six timeouts of the function, and a claim for the end of the lease.
+        """
+        ended, killed = threading.Event(), threading.Event()
+
+        def at_work(container: Container) -> None:
+            threading.Thread(target=self._kill, args=(container, poisoned, ended, killed), daemon=True).start()
+
+        try:
+            answer = self._pool.invoke(payload, patience=patience, trace_id=trace_id, at_work=at_work)
+        except FunctionStopped:
+            raise
+        except InvocationFailed:
+            if not killed.is_set():
+                raise
+            with self._poison.ledger() as database, database.connection() as conn:
+                end_leases(conn, job_ids)
+            self._log.event(self._pool.name, "chaos.worker_killed", job_id=poisoned, jobs=len(job_ids))
+            # Its batch is shown again at once.
+            raise FunctionStopped from None
+        finally:
+            ended.set()
+        self._poison.missed()
+        return answer
+
+    def _kill(self, container: Container, job_id: str, ended: threading.Event, killed: threading.Event) -> None:
+        deadline = time.monotonic() + _LONGEST_WATCH_S
+        try:
+            with self._poison.ledger() as database, database.connection() as conn:
+                while not ended.is_set() and time.monotonic() < deadline:
+                    if is_at_work(conn, job_id):
+                        killed.set()
+                        self._poison.killed()
+                        container.crash()
+                        return
+                    ended.wait(_LOOK_AGAIN_S)
+        except DatabaseUnavailable:
+            return  # without a database no job runs either
+
+
+def _job_ids(payload: bytes) -> list[str]:
+    found = [job_id_in(record["body"]) for record in json.loads(payload)["Records"]]
+    return [str(job_id) for job_id in found if job_id is not None]
