@@ -52,11 +52,19 @@ class Switches:
     def is_on(self, switch: Switch) -> bool:
         return (self.folder / switch).exists()
 
+    def on_since(self, switch: Switch) -> int | None:
+        """Return when a switch was turned on, as a number that no other time has; None where it is off."""
+        try:
+            return (self.folder / switch).stat().st_mtime_ns
+        except FileNotFoundError:
+            return None
+
     def turn(self, switch: Switch, *, on: bool) -> None:
         """Turn a switch; it may be that way already."""
         if on:
             self.folder.mkdir(parents=True, exist_ok=True)
-            (self.folder / switch).touch()
+            if not self.is_on(switch):
+                (self.folder / switch).touch()
         else:
             (self.folder / switch).unlink(missing_ok=True)
 

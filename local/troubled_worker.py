@@ -27,14 +27,17 @@ class Poison:
         self._database_url = database_url
         self._switches = switches
         self._lock = threading.Lock()
+        self._since: int | None = None
         self._job_id: str | None = None
         self._has_killed = False
 
     def among(self, job_ids: list[str]) -> str | None:
         """Return the poisoned job if it is one of these."""
         with self._lock:
-            if not self._switches.is_on(Switch.POISON_JOB):
-                self._job_id, self._has_killed = None, False
+            since = self._switches.on_since(Switch.POISON_JOB)
+            if since != self._since:
+                self._since, self._job_id, self._has_killed = since, None, False
+            if since is None:
                 return None
             if self._job_id is None and job_ids:
                 self._job_id = job_ids[0]
