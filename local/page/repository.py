@@ -30,7 +30,8 @@ class Backlog:
 class OrderRow:
     """An order, whoever placed it, with the rows that tell what happened to it. Money is whole rupiah.
 
-    Each of `jobs` has `job_type, state, created_at, retry_at, finished_at` and its `attempts` with `started_at,
+    Each of `jobs` has `job_type, state, created_at, retry_at, finished_at, last_failed_at, error_class,
+    error_message` and its `attempts` with `started_at,
     finished_at, outcome, error_class, error_message`; each of `notifications` has `notification_type, status,
     reason, created_at`. Their times are text (RFC 3339).
     """
@@ -110,7 +111,8 @@ def newest_orders(conn: Connection, *, limit: int) -> list[OrderRow]:
             ) AS items, (
                 SELECT coalesce(jsonb_agg(jsonb_build_object(
                     'job_type', j.job_type, 'state', j.state, 'created_at', j.created_at, 'retry_at', j.retry_at,
-                    'finished_at', j.finished_at, 'attempts', (
+                    'finished_at', j.finished_at, 'last_failed_at', j.last_failed_at,
+                    'error_class', j.error_class, 'error_message', j.error_message, 'attempts', (
                         SELECT coalesce(jsonb_agg(jsonb_build_object(
                             'started_at', a.started_at, 'finished_at', a.finished_at, 'outcome', a.outcome,
                             'error_class', a.error_class, 'error_message', a.error_message

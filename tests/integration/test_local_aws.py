@@ -7,25 +7,33 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from botocore.exceptions import ClientError
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from moto.sqs.models import sqs_backends
 from werkzeug.serving import make_server
 
 from local import aws_lock, aws_setup
 from local.aws import LocalAws, _QuietHandler
 from local.chaos import Switch, Switches
+from local.functions import MAIL_FROM
 from local.mailbox import Mailbox
 from local.queues import create_queues, missing_queues, queue_url
+from local.settings import ACCOUNT_ID, REGION
 from local.state import Secrets
 from local.webhook_secrets import secret_id, webhook_secret
 from local.webhooks import Occurrence, signed
 from skincare.adapters.aws import AwsSession, Timeouts
+from skincare.adapters.ses import SesEmailSender
 from skincare.adapters.webhook_secrets import SecretsManagerWebhookSecrets
 from skincare.jobs.queues import DEAD_LETTER_RETENTION, MAX_RECEIVE_COUNT, SOURCE_RETENTION, QueueName
+from skincare.notifications.ports import Email, EmailProviderUnavailable, EmailThrottled
 from skincare.payments.gateways import GATEWAYS
 from skincare.payments.models import EventStatus, Webhook
+from tests.local_system import wait_for
 
 QUICK = Timeouts(connect=timedelta(seconds=2), read=timedelta(seconds=25))
 SECRETS = Secrets(app_password="password of the tests", signing_key={})
+CONFIRMATION = Email(to="buyer@example.com", to_name="", subject="hello", text="world\n", html="<p>world</p>\n")
 RAW_MAIL = b"To: buyer@example.com\r\nSubject: hello\r\n\r\nworld\r\n"
 
 
@@ -146,6 +154,55 @@ class TestTheMailsOfTheLocalAws:
         with pytest.raises(urllib.error.HTTPError, match="403") as refusal:
             urllib.request.urlopen(request, timeout=10)
         refusal.value.close()
+
+
+class TestWhatIsBrokenOnPurpose:
+    @pytest.mark.parametrize(
+        ("switch", "error"),
+        [(Switch.MAIL_DOWN, EmailProviderUnavailable), (Switch.MAIL_THROTTLED, EmailThrottled)],
+    )
+    def test_mail_fails_as_the_switch_says_and_the_queues_do_not(
+        self, aws: AwsSession, endpoint: str, switches: Switches, switch: Switch, error: type[Exception]
+    ) -> None:
+        mails = len(_mails(endpoint))
+        switches.turn(switch, on=True)
+        try:
+            with pytest.raises(error):
+                SesEmailSender(MAIL_FROM, aws=aws).send(CONFIRMATION)
+            assert missing_queues(aws.client("sqs", QUICK)) == []
+        finally:
+            switches.turn(switch, on=False)
+        assert len(_mails(endpoint)) == mails
+        SesEmailSender(MAIL_FROM, aws=aws).send(CONFIRMATION)
+        assert len(_mails(endpoint)) == mails + 1
+
+    def test_queues_that_are_down_keep_what_they_have_also_from_whoever_waits(
+        self, aws: AwsSession, endpoint: str, switches: Switches
+    ) -> None:
+        sqs, url = aws.client("sqs", QUICK), queue_url(endpoint, QueueName.DOCUMENTS)
+        refused: list[str] = []
+
+        def wait_for_a_message() -> None:
+            try:
+                sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20)
+            except ClientError as error:
+                refused.append(error.response["Error"]["Code"])
+
+        waiting = threading.Thread(target=wait_for_a_message)
+        waiting.start()
+        backend = sqs_backends[ACCOUNT_ID][REGION]
+        wait_for(lambda: backend.get_queue(QueueName.DOCUMENTS)._messages_lock._waiters, "the receive")  # type: ignore[attr-defined]
+        switches.turn(Switch.SQS_DOWN, on=True)
+        try:
+            with pytest.raises(ClientError, match="ServiceUnavailable"):
+                sqs.send_message(QueueUrl=url, MessageBody="refused")
+            # Sent past the switch, so that the receive has something to end with.
+            backend.send_message(QueueName.DOCUMENTS, "kept")
+            waiting.join(timeout=30)
+        finally:
+            switches.turn(Switch.SQS_DOWN, on=False)
+        assert refused == ["ServiceUnavailable"]
+        assert [message["Body"] for message in sqs.receive_message(QueueUrl=url)["Messages"]] == ["kept"]
 
 
 def _mails(endpoint: str) -> list[dict[str, str]]:
