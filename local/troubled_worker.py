@@ -3,9 +3,13 @@
 import json
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
+from functools import partial
+
+import psycopg
+from psycopg import Connection
 
 from local.chaos import Switch, Switches
 from local.container import Container
@@ -13,11 +17,11 @@ from local.function import FunctionStopped, InvocationFailed
 from local.function_pool import FunctionPool
 from local.logbook import LogBook
 from local.repository import end_leases, is_at_work
-from skincare.database.connection import Database, DatabaseUnavailable, StaticCredentials
 from skincare.jobs.envelope import job_id_in
 
 _LOOK_AGAIN_S = 0.002
 _LONGEST_WATCH_S = 20.0
+_CONNECT_S = 2
 
 
 class Poison:
@@ -54,13 +58,9 @@ class Poison:
             if not self._has_killed:
                 self._job_id = None
 
-    @contextmanager
-    def ledger(self) -> Iterator[Database]:
-        database = Database(StaticCredentials(self._database_url))
-        try:
-            yield database
-        finally:
-            database.close()
+    def ledger(self) -> Connection:
+        """Connect to the ledger. Raises `psycopg.Error`."""
+        return psycopg.connect(self._database_url, autocommit=True, connect_timeout=_CONNECT_S)
 
 
 class TroubledWorker:
@@ -76,11 +76,14 @@ class TroubledWorker:
         """Return the answer of the pool. Raises `InvocationFailed`, after a crash of ours as `FunctionStopped`."""
         if self._switches.is_on(Switch.DUPLICATE_DELIVERY):
             threading.Thread(target=self._deliver_again, args=(payload, patience, trace_id), daemon=True).start()
+        invoke = partial(self._pool.invoke, payload, patience=patience, trace_id=trace_id)
         if self._switches.is_on(Switch.POISON_JOB):
             job_ids = _job_ids(payload)
             if poisoned := self._poison.among(job_ids):
-                return self._crash_at(poisoned, job_ids, payload, patience, trace_id)
-        return self._pool.invoke(payload, patience=patience, trace_id=trace_id)
+                # Connected beforehand, for a job is done sooner; and without a database no job runs either.
+                with suppress(psycopg.Error), self._poison.ledger() as ledger:
+                    return self._crash_at(poisoned, invoke, ledger, batch=job_ids)
+        return invoke()
 
     def _deliver_again(self, payload: bytes, patience: timedelta, trace_id: str | None) -> None:
         try:
@@ -88,48 +91,62 @@ class TroubledWorker:
         except InvocationFailed as error:
             self._log.event(self._pool.name, "duplicate.failed", level="WARNING", error=error.error_type)
 
-    def _crash_at(
-        self, poisoned: str, job_ids: list[str], payload: bytes, patience: timedelta, trace_id: str | None
-    ) -> bytes:
+    def _crash_at(self, poisoned: str, invoke: Callable[..., bytes], ledger: Connection, *, batch: list[str]) -> bytes:
         """Kill the container as soon as it has the job, then let its batch come again at once.
 
         SQS would wait for six timeouts of the function, and a claim for the end of the lease.
         """
-        ended, killed = threading.Event(), threading.Event()
-
-        def at_work(container: Container) -> None:
-            threading.Thread(target=self._kill, args=(container, poisoned, ended, killed), daemon=True).start()
-
+        killer = _Killer(poisoned, ledger)
         try:
-            answer = self._pool.invoke(payload, patience=patience, trace_id=trace_id, at_work=at_work)
+            answer = invoke(at_work=killer.watch)
         except FunctionStopped:
             raise
         except InvocationFailed:
-            if not killed.is_set():
+            if not killer.has_killed:
                 raise
-            with self._poison.ledger() as database, database.connection() as conn:
-                end_leases(conn, job_ids)
-            self._log.event(self._pool.name, "chaos.worker_killed", job_id=poisoned, jobs=len(job_ids))
+            self._poison.killed()
+            killer.stop()
+            with suppress(psycopg.Error):
+                end_leases(ledger, batch)
+            self._log.event(self._pool.name, "chaos.worker_killed", job_id=poisoned, jobs=len(batch))
             # Its batch is shown again at once.
             raise FunctionStopped from None
         finally:
-            ended.set()
+            killer.stop()
         self._poison.missed()
         return answer
 
-    def _kill(self, container: Container, job_id: str, ended: threading.Event, killed: threading.Event) -> None:
+
+class _Killer:
+    """Watches the ledger and kills a container when it has a job."""
+
+    def __init__(self, job_id: str, ledger: Connection) -> None:
+        self._job_id = job_id
+        self._ledger = ledger
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.has_killed = False
+
+    def watch(self, container: Container) -> None:
+        """Begin; returns at once."""
+        self._thread = threading.Thread(target=self._run, args=(container,), daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Let the ledger alone from now on."""
+        self._stopping.set()
+        if self._thread:
+            self._thread.join()
+
+    def _run(self, container: Container) -> None:
         deadline = time.monotonic() + _LONGEST_WATCH_S
-        try:
-            with self._poison.ledger() as database, database.connection() as conn:
-                while not ended.is_set() and time.monotonic() < deadline:
-                    if is_at_work(conn, job_id):
-                        killed.set()
-                        self._poison.killed()
-                        container.crash()
-                        return
-                    ended.wait(_LOOK_AGAIN_S)
-        except DatabaseUnavailable:
-            return  # without a database no job runs either
+        with suppress(psycopg.Error):
+            while not self._stopping.is_set() and time.monotonic() < deadline:
+                if is_at_work(self._ledger, self._job_id):
+                    self.has_killed = True
+                    container.crash()
+                    return
+                self._stopping.wait(_LOOK_AGAIN_S)
 
 
 def _job_ids(payload: bytes) -> list[str]:
