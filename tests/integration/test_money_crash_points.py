@@ -19,6 +19,7 @@ from skincare.app import App
 from skincare.identifiers import OrderNumber
 from skincare.payments.refunds.models import RefundRequest
 from tests import crash_process, factories, ledger, money_crash_process
+from tests.crash_shop import create_bucket
 from tests.moto_server import create_queue
 from tests.payments import anomalies, ask_for_refund, order_status, payments, take_in
 from tests.shop import stock
@@ -85,6 +86,7 @@ def till(database_url: str, aws: AwsSession, aws_endpoint: str, tmp_path: Path) 
         "QUEUE_URL": create_queue(aws, VisibilityTimeout="1"),
         "DEAD_LETTER_QUEUE_URL": create_queue(aws),
         "MAIL_FILE": str(tmp_path / "mails"),
+        "INVOICE_BUCKET": create_bucket(aws),
         "GATEWAY_FOLDER": str(tmp_path),
     }
     app = money_crash_process.make_app(environ)
@@ -113,7 +115,10 @@ def test_killed_while_it_applies_a_payment_the_order_is_paid_once(till: Till, po
     till.come_to_rest()
     assert payments(till.conn) == [("one", "paid", TOTAL, 0, True)]
     assert (order_status(till.conn, till.number), timer(till), anomalies(till.conn)) == ("paid", "cancelled", [])
-    completed = till.conn.execute("SELECT count(*) FROM job_attempts WHERE outcome = 'completed'").fetchone()
+    completed = till.conn.execute(
+        "SELECT count(*) FROM job_attempts a JOIN jobs j ON j.id = a.job_id"
+        " WHERE a.outcome = 'completed' AND j.job_type = 'process_payment'"
+    ).fetchone()
     assert (completed, stock(till.conn, "SERUM")) == ((1,), STOCK - 1)
 
 

@@ -53,6 +53,7 @@ def receive(
     database: Database,
     publisher: Publisher,
     request_id: str,
+    trace_id: str | None = None,
     now: datetime,
     merchant_ids: Mapping[str, str] | None = None,
 ) -> None:
@@ -77,6 +78,7 @@ def receive(
                 event_id=event_id,
                 job_id=new_job_id(),
                 request_id=request_id,
+                trace_id=trace_id,
             )
     except LockUnavailable as error:
         raise WebhookContested from error
