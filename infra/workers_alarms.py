@@ -5,25 +5,24 @@ from aws_cdk import aws_sqs as sqs
 from infra.alarm import FIVE_MINUTES, Alarms
 from infra.metrics import ShopMetric, shop_metric
 from infra.stage import Stage
+from skincare import alarm_rules as rules
 from skincare.jobs.queues import QueueName
-
-_LATE_S = 5 * 60
-_FAILED_ITEMS = 20
 
 
 def add_job_alarms(alarms: Alarms, *, stage: Stage, relay_failures: sqs.IQueue) -> None:
     """Add those for an outbox that is late, a relay that fails, jobs that fail in numbers, and mail that stopped."""
+    late_minutes = rules.OUTBOX_LATE.threshold / 60
     alarms.add(
-        "outbox-late",
+        rules.OUTBOX_LATE.name,
         metric=shop_metric(stage, ShopMetric.OUTBOX_LATENESS_S, statistic="Maximum"),
-        threshold=_LATE_S,
+        threshold=rules.OUTBOX_LATE.threshold,
         periods=2,
         of=3,
         # The relay writes it each minute: silence means that it does not run.
         silence_is_bad=True,
-        broke=f"A job waits to be put on its queue for more than {_LATE_S // 60} minutes, or the relay does not run.",
+        broke=f"A job waits for its queue for more than {late_minutes:.0f} minutes, or the relay does not run.",
         hurts="Mails, payments and invoices are late.",
-        runbook="outbox-late",
+        runbook=rules.OUTBOX_LATE.runbook,
         first="skincare outbox status --stage {stage}",
     )
     alarms.add(
@@ -35,24 +34,25 @@ def add_job_alarms(alarms: Alarms, *, stage: Stage, relay_failures: sqs.IQueue) 
         runbook="relay-failures",
         first="aws logs tail /aws/lambda/skincare-{stage}-outbox-relay --since 30m --filter-pattern ERROR",
     )
+    many = rules.ITEMS_FAILED.threshold
     for queue in QueueName:
         alarms.add(
-            f"items-failed-{queue}",
+            f"{rules.ITEMS_FAILED.name}-{queue}",
             metric=shop_metric(stage, ShopMetric.ITEMS_FAILED, statistic="Sum", Queue=queue.value),
-            threshold=_FAILED_ITEMS,
+            threshold=many,
             periods=3,
-            broke=f"Jobs of the queue {queue} fail, {_FAILED_ITEMS} or more in five minutes, again and again.",
+            broke=f"Jobs of the queue {queue} fail, {many:g} or more in five minutes, again and again.",
             hurts="They are tried again until their budget is spent; customers wait.",
-            runbook="items-failed",
+            runbook=rules.ITEMS_FAILED.runbook,
             first=f"skincare jobs list --queue {queue} --state retry_waiting --stage {{stage}}",
         )
     alarms.add(
-        "email-sending-stopped",
+        rules.EMAIL_SENDING_STOPPED.name,
         metric=shop_metric(stage, ShopMetric.EMAIL_SENDING_STOPPED, statistic="Sum"),
-        threshold=1,
+        threshold=rules.EMAIL_SENDING_STOPPED.threshold,
         broke="SES refuses every mail of ours (email.sending_stopped): the account is paused or set up wrongly.",
         hurts="No customer gets a mail; the jobs keep until it is mended, for a day.",
-        runbook="email-sending-stopped",
+        runbook=rules.EMAIL_SENDING_STOPPED.runbook,
         first="aws sesv2 get-account",
     )
 
@@ -60,31 +60,31 @@ def add_job_alarms(alarms: Alarms, *, stage: Stage, relay_failures: sqs.IQueue) 
 def add_payment_alarms(alarms: Alarms, *, stage: Stage) -> None:
     """Add those for events that changed nothing yet and for money that does not fit its order."""
     alarms.add(
-        "payment-events-unapplied",
+        rules.PAYMENT_EVENTS_UNAPPLIED.name,
         metric=shop_metric(stage, ShopMetric.UNAPPLIED_PAYMENT_EVENTS, statistic="Maximum"),
-        threshold=1,
+        threshold=rules.PAYMENT_EVENTS_UNAPPLIED.threshold,
         periods=3,
         broke="Payment events were taken in and are not applied to their orders yet.",
         hurts="Customers have paid and their orders do not say so.",
-        runbook="payment-events-unapplied",
+        runbook=rules.PAYMENT_EVENTS_UNAPPLIED.runbook,
         first="skincare payments unapplied --stage {stage}",
     )
     alarms.add(
-        "payment-anomalies",
+        rules.PAYMENT_ANOMALIES.name,
         metric=shop_metric(stage, ShopMetric.OPEN_PAYMENT_ANOMALIES, statistic="Maximum"),
-        threshold=1,
+        threshold=rules.PAYMENT_ANOMALIES.threshold,
         broke="Money came that does not fit its order: a wrong amount, twice, or for a cancelled order.",
         hurts="A customer is owed a refund or an answer.",
-        runbook="payment-anomalies",
+        runbook=rules.PAYMENT_ANOMALIES.runbook,
         first="skincare payments anomalies --stage {stage}",
     )
     alarms.add(
-        "payment-events-quarantined",
+        rules.PAYMENT_EVENTS_QUARANTINED.name,
         metric=shop_metric(stage, ShopMetric.QUARANTINED_PAYMENT_EVENTS, statistic="Maximum"),
-        threshold=1,
+        threshold=rules.PAYMENT_EVENTS_QUARANTINED.threshold,
         broke="A signed payment event cannot be read or names no order of ours; it is set aside.",
         hurts="Perhaps a customer whose payment we do not recognise.",
-        runbook="payment-events-quarantined",
+        runbook=rules.PAYMENT_EVENTS_QUARANTINED.runbook,
         first="skincare payments quarantined --stage {stage}",
     )
 

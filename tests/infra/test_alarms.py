@@ -5,6 +5,7 @@ import re
 import pytest
 
 from infra.stage import Stage
+from skincare.alarm_rules import ALARM_RULES, AlarmRule
 from skincare.jobs.queues import QueueName
 from tests.architecture.tree import ROOT, tracked_files
 from tests.infra.templates import Resource, Templates, as_list
@@ -53,6 +54,20 @@ class TestEveryAlarm:
 
     def test_leads_to_a_runbook(self, templates: Templates, stage: Stage) -> None:
         assert {parts(alarm)["runbook"] for alarm in alarms_of(templates, stage).values()} <= RUNBOOKS
+
+
+class TestEveryRule:
+    @pytest.mark.parametrize("rule", ALARM_RULES, ids=lambda rule: rule.name)
+    def test_is_an_alarm_with_its_threshold_and_runbook(
+        self, templates: Templates, stage: Stage, rule: AlarmRule
+    ) -> None:
+        found = alarms_of(templates, stage)
+        names = [f"{rule.name}-{queue}" for queue in QueueName] if rule.per_queue else [rule.name]
+        for name in names:
+            alarm = found[name]
+            assert alarm.properties["Threshold"] == rule.threshold
+            assert alarm.properties["ComparisonOperator"] == "GreaterThanOrEqualToThreshold"
+            assert f"Runbook: {rule.runbook_path}." in alarm.properties["AlarmDescription"]
 
 
 class TestEveryRunbook:
