@@ -10,13 +10,14 @@ from typing import Annotated
 
 import typer
 
-from cli import dlq, jobs, payments, webhook
+from cli import chaos, dlq, jobs, payments, webhook
 from cli.order import order
 from cli.outbox import outbox
 from cli.system import known_secrets, plain_errors
 from cli.worker import worker
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help="The command line of the skincare shop.")
+app.add_typer(chaos.app, name="chaos")
 app.add_typer(dlq.app, name="dlq")
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(payments.app, name="payments")

@@ -8,7 +8,7 @@ from infra.alarm import FIVE_MINUTES, Alarms
 from infra.function import ShopFunction
 from infra.metrics import LogMetric, count_in_log
 from infra.stage import Stage
-from infra.thresholds import API_ERRORS, WEBHOOK_REFUSED_EVENT, WEBHOOKS_REFUSED
+from skincare import alarm_rules as rules
 
 _SLOW_MS = 2000
 
@@ -16,14 +16,14 @@ _SLOW_MS = 2000
 def add_api_alarms(alarms: Alarms, api: apigw.HttpApi) -> cw.Alarm:
     """Add those for errors and slow answers; return the first, which may stop a deploy."""
     errors = alarms.add(
-        "api-errors",
+        rules.API_ERRORS.name,
         metric=api.metric_server_error(statistic="Sum", period=cdk.Duration.minutes(1)),
-        threshold=API_ERRORS,
+        threshold=rules.API_ERRORS.threshold,
         periods=2,
         of=5,
         broke="The API answers with 5xx.",
         hurts="Customers cannot order.",
-        runbook="api-errors",
+        runbook=rules.API_ERRORS.runbook,
         first="aws logs tail /aws/lambda/skincare-{stage}-api --since 15m --filter-pattern ERROR",
     )
     alarms.add(
@@ -42,14 +42,16 @@ def add_api_alarms(alarms: Alarms, api: apigw.HttpApi) -> cw.Alarm:
 def add_webhook_alarm(alarms: Alarms, *, stage: Stage, api: ShopFunction) -> None:
     """Add the one for webhooks whose signature is not of a secret that we know."""
     alarms.add(
-        "webhooks-refused",
-        metric=count_in_log(api, LogMetric.WEBHOOKS_REFUSED, stage=stage, log=api.log, event=WEBHOOK_REFUSED_EVENT),
-        threshold=WEBHOOKS_REFUSED,
-        broke=f"Webhooks are refused for their signatures, {WEBHOOKS_REFUSED} or more in five minutes.",
+        rules.WEBHOOKS_REFUSED.name,
+        metric=count_in_log(
+            api, LogMetric.WEBHOOKS_REFUSED, stage=stage, log=api.log, event=rules.WEBHOOK_REFUSED_EVENT
+        ),
+        threshold=rules.WEBHOOKS_REFUSED.threshold,
+        broke=f"Webhooks are refused for their signatures, {rules.WEBHOOKS_REFUSED.threshold:g} or more in five minutes.",
         hurts="Nobody where somebody forges them; where a gateway's secret changed, payments are not seen.",
-        runbook="webhooks-refused",
+        runbook=rules.WEBHOOKS_REFUSED.runbook,
         first=(
             "aws logs tail /aws/lambda/skincare-{stage}-api --since 15m"
-            f""" --filter-pattern '"{WEBHOOK_REFUSED_EVENT}"'"""
+            f""" --filter-pattern '"{rules.WEBHOOK_REFUSED_EVENT}"'"""
         ),
     )

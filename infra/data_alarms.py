@@ -4,32 +4,32 @@ from infra.alarm import FIVE_MINUTES, MINUTE, Alarms
 from infra.database import Database
 from infra.job_queue import JobQueue
 from infra.stage import Stage
-from infra.thresholds import DEAD_LETTERS, OLDEST_MESSAGE_S
+from skincare.alarm_rules import DEAD_LETTERS, QUEUE_AGE
 
 
 def add_queue_alarms(alarms: Alarms, queue: JobQueue) -> None:
     """Add those for dead letters and for messages that wait too long."""
     alarms.add(
-        f"dead-letters-{queue.name}",
+        f"{DEAD_LETTERS.name}-{queue.name}",
         # The relay hides dead letters while it looks through them, so a single minute may show none.
         metric=queue.dead_letters.metric_approximate_number_of_messages_visible(
             statistic="Maximum", period=FIVE_MINUTES
         ),
-        threshold=DEAD_LETTERS,
+        threshold=DEAD_LETTERS.threshold,
         broke=f"Jobs of the queue {queue.name} were given up and lie on its dead-letter queue.",
         hurts=_HURT_BY[queue.name],
-        runbook="dead-letters",
+        runbook=DEAD_LETTERS.runbook,
         first="skincare dlq list --stage {stage}",
     )
     alarms.add(
-        f"queue-age-{queue.name}",
+        f"{QUEUE_AGE.name}-{queue.name}",
         metric=queue.source.metric_approximate_age_of_oldest_message(statistic="Maximum", period=MINUTE),
-        threshold=OLDEST_MESSAGE_S,
+        threshold=QUEUE_AGE.threshold,
         periods=3,
         of=5,
-        broke=f"A message on the queue {queue.name} is older than {OLDEST_MESSAGE_S // 60} minutes.",
+        broke=f"A message on the queue {queue.name} is older than {QUEUE_AGE.threshold // 60:.0f} minutes.",
         hurts=_HURT_BY[queue.name],
-        runbook="queue-age",
+        runbook=QUEUE_AGE.runbook,
         first=f"skincare jobs list --queue {queue.name} --stage {{stage}}",
     )
 

@@ -1,6 +1,6 @@
 """AWS on this machine: a moto server with SQS, SES, Secrets Manager and S3, in a process of its own.
 
-`python -m local.aws <descriptor of a listening socket> <mailbox file>`
+`python -m local.aws <descriptor of a listening socket> <mailbox file> <folder of the switches>`
 """
 
 import io
@@ -19,19 +19,21 @@ from werkzeug import Request, Response
 from werkzeug.serving import make_server
 
 from local import aws_lock
+from local.aws_faults import SEND_EMAIL, fault_of
+from local.chaos import Switches
 from local.mailbox import MAILS, Mailbox
 from local.settings import ACCOUNT_ID, LOOPBACK, REGION
 
-_SEND_EMAIL = "/v2/email/outbound-emails"
 _RECEIVE = "AmazonSQS.ReceiveMessage"
 
 
 class LocalAws:
-    """moto, and what it lacks: a mailbox, and an SQS that notices when a consumer has gone away."""
+    """moto, and what it lacks: a mailbox, failures, and an SQS that notices when a consumer has gone away."""
 
-    def __init__(self, moto: WSGIApplication, mailbox: Mailbox, *, port: int) -> None:
+    def __init__(self, moto: WSGIApplication, mailbox: Mailbox, *, switches: Switches, port: int) -> None:
         self._moto = moto
         self._mailbox = mailbox
+        self._switches = switches
         self._hosts = {f"{LOOPBACK}:{port}", f"localhost:{port}"}
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -42,15 +44,21 @@ class LocalAws:
         if request.path == MAILS:
             mails = json.dumps(self._mailbox.newest_first())
             return Response(mails, content_type="application/json")(environ, start_response)
-        if request.path != _SEND_EMAIL and request.headers.get("X-Amz-Target") != _RECEIVE:
+        if fault := fault_of(request, self._switches):
+            return fault(environ, start_response)
+        if request.path != SEND_EMAIL and request.headers.get("X-Amz-Target") != _RECEIVE:
             return self._moto(environ, start_response)
         body = request.get_data()
         environ["wsgi.input"] = io.BytesIO(body)
         response = Response.from_app(self._moto, environ, buffered=True)
-        if response.status_code == 200 and request.path == _SEND_EMAIL:
+        if response.status_code == 200 and request.path == SEND_EMAIL:
             self._mailbox.record(json.loads(body))
-        elif response.status_code == 200 and _has_gone(environ["werkzeug.socket"]):
-            _give_back(json.loads(body), json.loads(response.data))
+        elif response.status_code == 200:
+            # Switched off while the receive waited for a message.
+            fault = fault_of(request, self._switches)
+            if fault or _has_gone(environ["werkzeug.socket"]):
+                _give_back(json.loads(body), json.loads(response.data))
+            response = fault or response
         return response(environ, start_response)
 
 
@@ -82,12 +90,17 @@ def _give_back(request: dict[str, Any], answer: dict[str, Any]) -> None:
         backend.change_message_visibility(queue_name, message["ReceiptHandle"], 0)
 
 
-def main(descriptor: str, mailbox_file: str) -> None:
+def main(descriptor: str, mailbox_file: str, switches_folder: str) -> None:
     """Serve until killed."""
     aws_lock.install()
     listener = socket.socket(fileno=int(descriptor))
     port = listener.getsockname()[1]
-    app = LocalAws(DomainDispatcherApplication(create_backend_app), Mailbox(Path(mailbox_file)), port=port)
+    app = LocalAws(
+        DomainDispatcherApplication(create_backend_app),
+        Mailbox(Path(mailbox_file)),
+        switches=Switches(Path(switches_folder)),
+        port=port,
+    )
     make_server(LOOPBACK, port, app, threaded=True, request_handler=_QuietHandler, fd=listener.fileno()).serve_forever()
 
 

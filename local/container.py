@@ -87,6 +87,10 @@ class Container:
             return outcome.payload
         raise _error(self._function, outcome)
 
+    def crash(self) -> None:
+        """Kill the process as if it had crashed."""
+        self._process.kill()
+
     def stop(self) -> None:
         """Kill the process."""
         self._stopped = True

@@ -3,6 +3,7 @@
 import threading
 import time
 import uuid
+from collections.abc import Callable
 from datetime import timedelta
 
 from local.container import Container
@@ -48,13 +49,21 @@ class FunctionPool:
         with self._changed:
             return self._start_error
 
-    def invoke(self, payload: bytes, *, patience: timedelta, trace_id: str | None = None) -> bytes:
+    def invoke(
+        self,
+        payload: bytes,
+        *,
+        patience: timedelta,
+        trace_id: str | None = None,
+        at_work: Callable[[Container], None] = lambda _: None,
+    ) -> bytes:
         """Let a free container handle one event and return its JSON answer.
 
-        Waits up to `patience` for a container. Raises `InvocationFailed`.
+        Waits up to `patience` for a container, and tells `at_work` which it is. Raises `InvocationFailed`.
         """
         container = self._take(patience)
         try:
+            at_work(container)
             return container.invoke(payload, trace_id=trace_id or new_trace_id())
         finally:
             self._give_back(container)

@@ -58,3 +58,21 @@ def orders_with_an_invoice_file(conn: Connection) -> list[OrderNumber]:
         "SELECT o.order_number FROM orders o JOIN invoices v ON v.order_id = o.id WHERE v.made_at IS NOT NULL"
     )
     return [OrderNumber(order_number) for (order_number,) in rows]
+
+
+def is_at_work(conn: Connection, job_id: str) -> bool:
+    """Tell whether a worker has the job now."""
+    row = conn.execute(
+        "SELECT true FROM jobs WHERE id = %(id)s AND state = 'processing' AND lease_until > now()", {"id": job_id}
+    ).fetchone()
+    return row is not None
+
+
+def end_leases(conn: Connection, job_ids: Sequence[str]) -> None:
+    """Let the leases of a dead worker end now: the next claim finds the crash."""
+    conn.execute(
+        """
+        UPDATE jobs SET lease_until = now()
+        WHERE id = ANY (%(ids)s::uuid[]) AND state = 'processing' AND lease_until > now()""",
+        {"ids": list(job_ids)},
+    )

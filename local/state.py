@@ -51,6 +51,7 @@ class StateFolder:
         self.mailbox = folder / "mails.jsonl"
         self.workers = folder / "workers.json"
         self.payments = folder / "payments.json"
+        self.switches = folder / "switches"
         self._secrets = folder / "secrets.json"
         self._running = folder / "running.json"
 

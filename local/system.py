@@ -2,7 +2,6 @@
 
 import contextlib
 import socket
-import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +11,7 @@ from functools import partial
 from botocore.exceptions import BotoCoreError, ClientError
 
 from local import aws_setup, health
+from local.chaos import Switches
 from local.errors import LocalSystemError
 from local.function import InvocationFailed
 from local.function_pool import FunctionPool
@@ -20,35 +20,28 @@ from local.gateway import Gateway
 from local.invocations import Invocations
 from local.invoices import restore_invoices
 from local.logbook import LogBook
-from local.page import Site, SystemState
-from local.payment_gateway import PaymentSite
-from local.payment_gateway.book import Book
-from local.payment_gateway.sender import Sender
+from local.pages import pages
 from local.ports import free_port, listen
 from local.postgres import DataDamaged, PostgresFailed, PostgresServer
 from local.processes import Children, stop_leftovers
 from local.repository import add_products, publish_again, set_app_password
 from local.schedule import Schedule
 from local.seed import PRODUCTS
+from local.servers import start_server
 from local.settings import (
     API_CONTAINERS,
     LOOPBACK,
     RELAY_INTERVAL,
-    ROOT,
-    aws_credentials,
-    inherited_environment,
     payment_gateway_url,
 )
 from local.state import Secrets, StateFolder, shown
 from local.tokens import TokenIssuer
-from local.webhook_secrets import webhook_secret
 from local.workers import Workers
 from skincare.adapters.aws import AwsSession
 from skincare.bootstrap import build_app
 from skincare.config import Settings
 from skincare.database.connection import Database, StaticCredentials
 from skincare.jobs.queues import QueueName
-from skincare.payments.gateways.standard_webhooks import StandardWebhooks
 
 _PATIENCE = timedelta(seconds=60)
 _LOOK_AGAIN_S = 0.25
@@ -127,11 +120,7 @@ class System:
         undo.callback(postgres.stop)
         # Bound here, so that its address is known before it runs.
         aws_listener = undo.enter_context(socket.create_server((LOOPBACK, 0), backlog=128))
-        surroundings = Surroundings(
-            database_url=postgres.dsn(user="app", password=secrets.app_password),
-            aws_endpoint_url=f"http://{LOOPBACK}:{aws_listener.getsockname()[1]}",
-            payment_gateway_url=payment_gateway_url(state.port),
-        )
+        surroundings = self._surroundings(undo, children, postgres=postgres, aws_listener=aws_listener, secrets=secrets)
         aws = AwsSession(surroundings.aws_endpoint_url)
         # What needs nothing starts beside what it will need.
         background = undo.enter_context(ThreadPoolExecutor(max_workers=2, thread_name_prefix="start"))
@@ -142,19 +131,26 @@ class System:
         make_pool = partial(FunctionPool, children=children, log=log)
         api = make_pool(surroundings.api(), concurrency=API_CONTAINERS)
         relay = make_pool(surroundings.relay(), concurrency=1)
-        workers = Workers(surroundings, aws=aws, children=children, log=log, presence=state.workers)
+        workers = Workers(
+            surroundings, aws=aws, children=children, log=log, presence=state.workers, switches=Switches(state.switches)
+        )
         checks = health.Checks(api, aws=aws, aws_endpoint_url=surroundings.aws_endpoint_url, presence=state.workers)
         tokens = TokenIssuer(secrets.signing_key)
-        site = self._page(undo, surroundings, aws, tokens)
-        payments = self._payment_site(secrets)
-        gateway = Gateway(
-            api,
+        oncall = make_pool(surroundings.oncall(), concurrency=1)
+        undo.callback(oncall.stop)
+        page = pages(
+            undo,
+            state,
+            surroundings,
+            # Past the functions' way: whoever breaks that wants to see what comes of it.
+            database_url=postgres.dsn(user="app", password=secrets.app_password),
+            url=self.url,
             tokens=tokens,
-            missing=checks.missing,
-            mails=checks.mails,
-            page=lambda request: payments.answer(request) or site.answer(request),
+            secrets=secrets,
+            oncall=oncall,
             log=log,
         )
+        gateway = Gateway(api, tokens=tokens, missing=checks.missing, mails=checks.mails, page=page, log=log)
         gateway.serve(listener)
         undo.callback(gateway.stop)
         undo.callback(api.stop)
@@ -180,9 +176,7 @@ class System:
         state.announce(
             database_url=surroundings.database_url,
             aws_endpoint_url=surroundings.aws_endpoint_url,
-            functions_endpoint_url=self._serve_invocations(
-                undo, make_pool(surroundings.oncall(), concurrency=1), secrets
-            ),
+            functions_endpoint_url=self._serve_invocations(undo, oncall, secrets),
         )
         undo.callback(state.withdraw)
         # The first tick starts the container: nobody has to wait for it.
@@ -191,45 +185,38 @@ class System:
         undo.callback(schedule.stop)
         schedule.start()
 
-    def _page(
-        self, undo: contextlib.ExitStack, surroundings: Surroundings, aws: AwsSession, tokens: TokenIssuer
-    ) -> Site:
-        shown_state = SystemState(
-            surroundings.database_url,
-            aws=aws,
-            aws_endpoint_url=surroundings.aws_endpoint_url,
-            presence=self._state.workers,
-            mailbox=self._state.mailbox,
-        )
-        undo.callback(shown_state.close)
-        return Site(tokens=tokens, state=shown_state.read)
-
     def _serve_invocations(self, undo: contextlib.ExitStack, oncall: FunctionPool, secrets: Secrets) -> str:
         """Let the command line invoke the on-call function, whose container starts then; return the endpoint's URL."""
-        undo.callback(oncall.stop)
         invocations = Invocations({ONCALL: oncall}, secrets=secrets)
         invocations.serve()
         undo.callback(invocations.stop)
         return invocations.url
 
-    def _payment_site(self, secrets: Secrets) -> PaymentSite:
-        name = StandardWebhooks.name
-        key = webhook_secret(secrets, name)
-        sender = Sender(self.url, secret=key, other_secret=webhook_secret(secrets, f"{name} forged"))
-        return PaymentSite(Book(self._state.payments), sender, shop_url=self.url, api_key=key, log=self._log)
+    def _surroundings(
+        self,
+        undo: contextlib.ExitStack,
+        children: Children,
+        *,
+        postgres: PostgresServer,
+        aws_listener: socket.socket,
+        secrets: Secrets,
+    ) -> Surroundings:
+        """Return where the functions find things; the way to the database, which can be cut off, is open from now."""
+        Switches(self._state.switches).all_off()
+        listener = undo.enter_context(socket.create_server((LOOPBACK, 0), backlog=128))
+        arguments = [str(postgres.port), str(self._state.switches)]
+        surroundings = Surroundings(
+            database_url=postgres.dsn(user="app", password=secrets.app_password, port=int(listener.getsockname()[1])),
+            aws_endpoint_url=f"http://{LOOPBACK}:{aws_listener.getsockname()[1]}",
+            payment_gateway_url=payment_gateway_url(self._state.port),
+        )
+        process = start_server(children, "local.database_proxy", listener, arguments, logs=self._state.logs)
+        self._irreplaceable["The way to PostgreSQL"] = process.poll
+        return surroundings
 
     def _start_aws(self, children: Children, listener: socket.socket, aws: AwsSession, secrets: Secrets) -> None:
-        descriptor = listener.fileno()
-        # Closed here at once: with our copy open, calls to a dead server would hang instead of being refused.
-        with listener, (self._state.logs / "aws.log").open("a") as output:
-            process = children.start(
-                "aws",
-                [sys.executable, "-m", "local.aws", str(descriptor), str(self._state.mailbox)],
-                environment={**inherited_environment(), **aws_credentials(), "MOTO_DISABLE_GLOBAL_CORS": "true"},
-                folder=ROOT,
-                output=output.fileno(),
-                pass_fds=[descriptor],
-            )
+        arguments = [str(self._state.mailbox), str(self._state.switches)]
+        process = start_server(children, "local.aws", listener, arguments, logs=self._state.logs)
         self._irreplaceable["SQS and SES (moto)"] = process.poll
         try:
             aws_setup.prepare(aws, secrets)

@@ -3,6 +3,7 @@
 import sys
 import time
 
+from local.chaos import Switches
 from local.errors import LocalSystemError
 from local.functions import Surroundings
 from local.logbook import LogBook
@@ -52,7 +53,14 @@ def _serve(system: RunningSystem, state: StateFolder, log: LogBook) -> None:
     )
     children = Children(state.children("worker"))
     aws = AwsSession(system.aws_endpoint_url)
-    workers = Workers(surroundings, aws=aws, children=children, log=log, presence=state.workers)
+    workers = Workers(
+        surroundings,
+        aws=aws,
+        children=children,
+        log=log,
+        presence=state.workers,
+        switches=Switches(state.switches),
+    )
     try:
         workers.start_functions()
         workers.start()

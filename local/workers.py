@@ -7,6 +7,7 @@ from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
 
+from local.chaos import Switches
 from local.event_source import EventSource
 from local.function_pool import FunctionPool
 from local.functions import Surroundings
@@ -14,6 +15,7 @@ from local.logbook import LogBook
 from local.processes import Children, ProcessIdentity, is_alive, this_process
 from local.queues import queue_arn, queue_url
 from local.settings import WORKER_CONTAINERS
+from local.troubled_worker import Poison, TroubledWorker
 from skincare.adapters.aws import AwsSession, Timeouts
 from skincare.jobs.queues import QueueName
 
@@ -32,12 +34,20 @@ class Workers:
     """
 
     def __init__(
-        self, surroundings: Surroundings, *, aws: AwsSession, children: Children, log: LogBook, presence: Path
+        self,
+        surroundings: Surroundings,
+        *,
+        aws: AwsSession,
+        children: Children,
+        log: LogBook,
+        presence: Path,
+        switches: Switches,
     ) -> None:
         self._aws = aws
         self._surroundings = surroundings
         self._log = log
         self._presence = presence
+        self._switches = switches
         self._stopping = threading.Event()
         self._presence_thread = threading.Thread(target=self._show_presence, name="presence", daemon=True)
         self._sources: dict[QueueName, EventSource] = {}
@@ -55,10 +65,11 @@ class Workers:
         """Begin to consume. The queues must exist."""
         endpoint = self._surroundings.aws_endpoint_url
         sqs = self._aws.client("sqs", LONG_POLL)
+        poison = Poison(self._surroundings.database_url, self._switches)
         for queue, pool in self.pools.items():
             self._sources[queue] = EventSource(
                 sqs,
-                pool,
+                TroubledWorker(pool, switches=self._switches, poison=poison, log=self._log),
                 queue_url=queue_url(endpoint, queue),
                 queue_arn=queue_arn(queue),
                 limits=queue.limits,

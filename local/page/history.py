@@ -50,12 +50,22 @@ def _steps_of(job: dict[str, Any]) -> Iterator[Step]:
     about = job["job_type"]
     yield Step(_moment(job["created_at"]), "job_queued", about)
     for attempt in job["attempts"]:
-        error = f"{attempt['error_class']}: {attempt['error_message']}" if attempt["error_class"] else None
-        yield Step(_moment(attempt["finished_at"]), _ENDS_OF_ATTEMPTS[attempt["outcome"]], about, error)
+        yield Step(_moment(attempt["finished_at"]), _ENDS_OF_ATTEMPTS[attempt["outcome"]], about, _error(attempt))
+    if job["state"] in {"dead_letter", "investigated"} and job["last_failed_at"] and not _died_of_an_attempt(job):
+        yield Step(_moment(job["last_failed_at"]), "job_dead", about, _error(job))
     if job["state"] == "retry_waiting" and job["retry_at"]:
         yield Step(_moment(job["retry_at"]), "retry_planned", about)
     if job["state"] == "cancelled" and job["finished_at"]:
         yield Step(_moment(job["finished_at"]), "job_cancelled", about)
+
+
+def _died_of_an_attempt(job: dict[str, Any]) -> bool:
+    """Tell whether its last attempt says that it died: crashes and a refusal by SQS end no attempt."""
+    return bool(job["attempts"]) and job["attempts"][-1]["outcome"] == "dead_letter"
+
+
+def _error(row: dict[str, Any]) -> str | None:
+    return f"{row['error_class']}: {row['error_message']}" if row["error_class"] else None
 
 
 def _moment(text: str) -> datetime:

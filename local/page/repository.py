@@ -15,11 +15,13 @@ from skincare.jobs.models import JobRow
 class Backlog:
     """The unfinished jobs of one queue; ages are seconds, None where there is no such job.
 
-    `oldest_s` counts from when the oldest one was first due, `oldest_dead_s` from the failure that ended it.
+    `oldest_s` counts from when the oldest one was first due, `oldest_sent_s` likewise among those that SQS was given,
+    `oldest_dead_s` from the failure that ended it.
     """
 
     queue: str
     oldest_s: float | None
+    oldest_sent_s: float | None
     dead: int
     oldest_dead_s: float | None
 
@@ -28,7 +30,8 @@ class Backlog:
 class OrderRow:
     """An order, whoever placed it, with the rows that tell what happened to it. Money is whole rupiah.
 
-    Each of `jobs` has `job_type, state, created_at, retry_at, finished_at` and its `attempts` with `started_at,
+    Each of `jobs` has `job_type, state, created_at, retry_at, finished_at, last_failed_at, error_class,
+    error_message` and its `attempts` with `started_at,
     finished_at, outcome, error_class, error_message`; each of `notifications` has `notification_type, status,
     reason, created_at`. Their times are text (RFC 3339).
     """
@@ -59,6 +62,10 @@ def read_backlogs(conn: Connection) -> list[Backlog]:
             extract(epoch FROM now() - min(greatest(budget_from, run_at)) FILTER (
                 WHERE state NOT IN ('dead_letter', 'investigated') AND greatest(budget_from, run_at) <= now()
             ))::float AS oldest_s,
+            extract(epoch FROM now() - min(greatest(budget_from, run_at)) FILTER (
+                WHERE state NOT IN ('dead_letter', 'investigated') AND greatest(budget_from, run_at) <= now()
+                    AND (sends > 0 OR state <> 'pending')
+            ))::float AS oldest_sent_s,
             count(*) FILTER (WHERE state IN ('dead_letter', 'investigated')) AS dead,
             extract(epoch FROM now() - min(last_failed_at) FILTER (
                 WHERE state IN ('dead_letter', 'investigated')
@@ -104,7 +111,8 @@ def newest_orders(conn: Connection, *, limit: int) -> list[OrderRow]:
             ) AS items, (
                 SELECT coalesce(jsonb_agg(jsonb_build_object(
                     'job_type', j.job_type, 'state', j.state, 'created_at', j.created_at, 'retry_at', j.retry_at,
-                    'finished_at', j.finished_at, 'attempts', (
+                    'finished_at', j.finished_at, 'last_failed_at', j.last_failed_at,
+                    'error_class', j.error_class, 'error_message', j.error_message, 'attempts', (
                         SELECT coalesce(jsonb_agg(jsonb_build_object(
                             'started_at', a.started_at, 'finished_at', a.finished_at, 'outcome', a.outcome,
                             'error_class', a.error_class, 'error_message', a.error_message

@@ -24,8 +24,13 @@ TOKEN = "/_local/token"  # noqa: S105  a path
 CSRF_HEADER = "X-CSRF-Token"
 """A page elsewhere can send a request here, but neither this header nor read the value it must have."""
 
+type Action = Callable[[dict[str, Any]], Any]
+"""Takes the JSON object of a request and returns what is answered; raises `Refused`."""
+
 _TOKEN_LIFE = timedelta(hours=1)
 _LARGEST_BODY = 4096
+_LARGEST_ACTION = 16_384
+"""A redrive names up to a hundred deaths."""
 _STATIC = Path(__file__).parent / "static"
 STATIC_TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -62,9 +67,21 @@ class CsrfToken:
 class Site:
     """Answers requests that the gateway found to come from this machine under a name of this machine."""
 
-    def __init__(self, *, tokens: TokenIssuer, state: Callable[[], Mapping[str, Any]]) -> None:
+    def __init__(
+        self,
+        *,
+        tokens: TokenIssuer,
+        state: Callable[[], Mapping[str, Any]],
+        actions: Mapping[str, Action] | None = None,
+        files_origin: str | None = None,
+    ) -> None:
+        """`actions` are what a POST to each path does; `files_origin` is from where invoices may be fetched."""
         self._tokens = tokens
         self._state = state
+        self._actions = actions or {}
+        self._headers = dict(STATIC_HEADERS)
+        if files_origin:
+            self._headers["Content-Security-Policy"] += f"; connect-src 'self' {files_origin}"
         self._csrf = CsrfToken()
         self._files = {PAGE if file.name == "index.html" else PAGE + file.name: file for file in _STATIC.iterdir()}
 
@@ -72,7 +89,7 @@ class Site:
         """Return the answer, None where there is nothing at this path; raises `Refused`."""
         response = self._answer(request)
         if response is not None:
-            response.headers.update(STATIC_HEADERS)
+            response.headers.update(self._headers)
         return response
 
     def _answer(self, request: Request) -> Response | None:
@@ -83,6 +100,9 @@ class Site:
             return _json({"csrf_token": self._csrf.value, **self._state()})
         if request.method == "POST" and request.path == TOKEN:
             return self._token(request)
+        if request.method == "POST" and (act := self._actions.get(request.path)):
+            self._csrf.check(request)
+            return _json(act(json_body(request, limit=_LARGEST_ACTION)))
         return None
 
     def _token(self, request: Request) -> Response:
@@ -100,13 +120,13 @@ class Site:
         return _json({"token": token, "email": str(email), "locale": locale.value})
 
 
-def json_body(request: Request) -> dict[str, Any]:
-    """Return the JSON object of a small request; raises `Refused`."""
-    request.max_content_length = _LARGEST_BODY
+def json_body(request: Request, *, limit: int = _LARGEST_BODY) -> dict[str, Any]:
+    """Return the JSON object of a request of at most `limit` bytes; raises `Refused`."""
+    request.max_content_length = limit
     try:
         body = json.loads(request.get_data())
     except RequestEntityTooLarge as error:
-        raise too_large(_LARGEST_BODY) from error
+        raise too_large(limit) from error
     except (ValueError, RecursionError) as error:
         raise _malformed() from error
     if not isinstance(body, dict):

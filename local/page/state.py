@@ -1,4 +1,4 @@
-"""What the page shows of the running system: its orders, queues, jobs and dead letters, as JSON."""
+"""What the page shows of the running system: orders, queues, jobs, dead letters, lamps and switches, as JSON."""
 
 import threading
 import time
@@ -9,13 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from local.chaos import Switches
+from local.page.actions import shown_switches
 from local.page.history import history_of
+from local.page.lamps import Seen, lamps
 from local.page.repository import Backlog, OrderRow, count_jobs, newest_jobs, newest_orders, read_backlogs, read_only
+from local.page.worker_logs import WorkerLogs
 from local.queues import queue_url
 from local.workers import queues_without_worker
 from skincare.adapters.aws import AwsSession, Timeouts
 from skincare.database.connection import Database, DatabaseUnavailable, StaticCredentials
+from skincare.jobs.gauges import job_gauges
 from skincare.jobs.queues import QueueName
+from skincare.metrics import Metric
+from skincare.operations import service
+from skincare.operations.repository.dead_jobs import Which
+from skincare.payments.gauges import payment_gauges
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
@@ -23,7 +32,7 @@ if TYPE_CHECKING:
 
 _ORDERS = 40
 _JOBS_PER_STATE = 25
-_DEAD = ("dead_letter", "investigated")
+_DEAD_JOBS = 50
 
 _QUICK = Timeouts(connect=timedelta(seconds=1), read=timedelta(seconds=3))
 _FRESH_S = 0.5
@@ -40,13 +49,23 @@ class SystemState:
     """Looks at the database, the queues and the signs of life of the workers; changes nothing."""
 
     def __init__(
-        self, database_url: str, *, aws: AwsSession, aws_endpoint_url: str, presence: Path, mailbox: Path
+        self,
+        database_url: str,
+        *,
+        aws: AwsSession,
+        aws_endpoint_url: str,
+        presence: Path,
+        mailbox: Path,
+        logs: Path,
+        switches: Switches,
     ) -> None:
         self._database = Database(StaticCredentials(read_only(database_url)))
         self._aws = aws
         self._aws_endpoint_url = aws_endpoint_url
         self._presence = presence
         self._mailbox = mailbox
+        self._worker_logs = WorkerLogs(logs)
+        self._switches = switches
         self._lock = threading.Lock()
         self._seen: dict[str, Any] = {}
         self._seen_at = -_FRESH_S
@@ -76,6 +95,7 @@ class SystemState:
             *(f"worker of {queue}" for queue in unattended),
         ]
         backlogs = {} if ledger is None else ledger.pop("backlogs")
+        gauges = None if ledger is None else ledger.pop("gauges")
         queues = [
             {
                 **_queue(queue, depths, None if ledger is None else backlogs.get(queue)),
@@ -83,14 +103,33 @@ class SystemState:
             }
             for queue in QueueName
         ]
-        nothing = {"orders": None, "jobs": None, "job_counts": None, "dead_letters": None}
+        nothing = {"orders": None, "jobs": None, "job_counts": None, "dead": None}
         return {
             "at": _text(datetime.now(UTC)),
             "missing": missing,
             "mails_version": self._mailbox.stat().st_size if self._mailbox.exists() else 0,
             "queues": queues,
+            "lamps": [asdict(lamp) for lamp in lamps(self._seen_of(queues, backlogs, gauges))],
+            "switches": shown_switches(self._switches),
             **(ledger or nothing),
         }
+
+    def _seen_of(
+        self,
+        queues: list[dict[str, Any]],
+        backlogs: dict[str, Backlog],
+        gauges: dict[Metric, float] | None,
+    ) -> Seen:
+        logs = self._worker_logs
+        logs.look()
+        depths = {queue["name"]: queue["dead_letters"] for queue in queues}
+        return Seen(
+            dead_letters=None if None in depths.values() else depths,
+            oldest_s=None if gauges is None else {name: found.oldest_sent_s or 0 for name, found in backlogs.items()},
+            failed_items={queue: logs.failed_items(queue) for queue in QueueName},
+            sending_stopped=logs.sending_stopped,
+            gauges=gauges,
+        )
 
     def _ledger(self) -> dict[str, Any] | None:
         try:
@@ -99,15 +138,22 @@ class SystemState:
                 counts = count_jobs(conn)
                 jobs = newest_jobs(conn, per_state=_JOBS_PER_STATE)
                 orders = newest_orders(conn, limit=_ORDERS)
+            gauges = {**job_gauges(self._database), **payment_gauges(self._database)}
+            dead = service.list_dead(self._database)
+            dead_jobs = service.find_dead(self._database, Which(), after=None, limit=_DEAD_JOBS).jobs
         except DatabaseUnavailable:
             return None
-        shown = [_texts(asdict(job)) for job in jobs]
         return {
             "backlogs": backlogs,
+            "gauges": gauges,
             "orders": [_order(order) for order in orders],
-            "jobs": shown,
+            "jobs": [_texts(asdict(job)) for job in jobs],
             "job_counts": counts,
-            "dead_letters": [job for job in shown if job["state"] in _DEAD],
+            "dead": {
+                "groups": [_texts(asdict(group)) for group in dead.groups],
+                "jobs": [_texts(asdict(job)) for job in dead_jobs],
+                "quarantined": [_texts(asdict(message)) for message in dead.quarantined],
+            },
         }
 
     def _depths(self) -> dict[str, dict[str, int]] | None:

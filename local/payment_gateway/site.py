@@ -16,9 +16,10 @@ from werkzeug import Request, Response
 from local.logbook import LogBook
 from local.page.site import STATIC_HEADERS, STATIC_TYPES, CsrfToken, json_body
 from local.payment_gateway.book import Book, Entry, Payment
-from local.payment_gateway.sender import Delivery, Sender
+from local.payment_gateway.sender import Sender
 from local.problems import Refused
 from local.settings import PAYMENT_API
+from local.webhook_delivery import Delivery
 from skincare.payments.models import attempt_named
 
 PAGE = "/_local/pay/"

@@ -89,15 +89,24 @@ class PostgresServer:
         self._process = None
         self.pid = 0
 
-    def dsn(self, *, database: str = "postgres", user: str = SUPERUSER, password: str | None = None) -> str:
-        """Return the postgresql:// URL of a database; the superuser's password need not be given."""
+    def dsn(
+        self,
+        *,
+        database: str = "postgres",
+        user: str = SUPERUSER,
+        password: str | None = None,
+        port: int | None = None,
+    ) -> str:
+        """Return the postgresql:// URL of a database; the superuser's password need not be given.
+
+        `port` is another one that leads to this server, as that of a proxy.
+        """
         if password is None and user == SUPERUSER:
             password = self._password
         secret = "" if password is None else f":{quote(password, safe='')}"
         # sslmode: the wheel is built without TLS, and the bytes never leave this machine.
-        return (
-            f"postgresql://{quote(user, safe='')}{secret}@{HOST}:{self.port}/{quote(database, safe='')}?sslmode=disable"
-        )
+        login = f"{quote(user, safe='')}{secret}"
+        return f"postgresql://{login}@{HOST}:{port or self.port}/{quote(database, safe='')}?sslmode=disable"
 
     def _prepare(self, data: Path, binaries: Binaries) -> str:
         """Create the data and the superuser's password where they are missing; return the password."""

@@ -124,7 +124,9 @@ class TestImporting:
 
 
 class TestTheDeployment:
-    @pytest.mark.parametrize("module", ["api.http_settings", "skincare.function_limits", "skincare.jobs.queues"])
+    @pytest.mark.parametrize(
+        "module", ["api.http_settings", "skincare.alarm_rules", "skincare.function_limits", "skincare.jobs.queues"]
+    )
     def test_reads_numbers_from_modules_that_need_no_package(self, module: str) -> None:
         """Run without any installed package: an import of one would fail."""
         done = subprocess.run(

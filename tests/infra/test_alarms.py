@@ -6,6 +6,7 @@ import pytest
 
 from infra.metrics import ShopMetric
 from infra.stage import Stage
+from skincare.alarm_rules import ALARM_RULES, AlarmRule
 from skincare.jobs.queues import QueueName
 from skincare.metrics import Metric
 from tests.architecture.tree import LAMBDA_CODE, ROOT, python_modules, text_of, tracked_files
@@ -71,6 +72,20 @@ class TestEveryAlarm:
 
     def test_leads_to_a_runbook(self, templates: Templates, stage: Stage) -> None:
         assert {parts(alarm)["runbook"] for alarm in alarms_of(templates, stage).values()} <= RUNBOOKS
+
+
+class TestEveryRule:
+    @pytest.mark.parametrize("rule", ALARM_RULES, ids=lambda rule: rule.name)
+    def test_is_an_alarm_with_its_threshold_and_runbook(
+        self, templates: Templates, stage: Stage, rule: AlarmRule
+    ) -> None:
+        found = alarms_of(templates, stage)
+        names = [f"{rule.name}-{queue}" for queue in QueueName] if rule.per_queue else [rule.name]
+        for name in names:
+            alarm = found[name]
+            assert alarm.properties["Threshold"] == rule.threshold
+            assert alarm.properties["ComparisonOperator"] == "GreaterThanOrEqualToThreshold"
+            assert f"Runbook: {rule.runbook_path}." in alarm.properties["AlarmDescription"]
 
 
 class TestEveryRunbook:

@@ -7,29 +7,43 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from botocore.exceptions import ClientError
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from moto.sqs.models import sqs_backends
 from werkzeug.serving import make_server
 
 from local import aws_lock, aws_setup
 from local.aws import LocalAws, _QuietHandler
+from local.chaos import Switch, Switches
+from local.functions import MAIL_FROM
 from local.mailbox import Mailbox
 from local.queues import create_queues, missing_queues, queue_url
+from local.settings import ACCOUNT_ID, REGION
 from local.state import Secrets
 from local.webhook_secrets import secret_id, webhook_secret
 from local.webhooks import Occurrence, signed
 from skincare.adapters.aws import AwsSession, Timeouts
+from skincare.adapters.ses import SesEmailSender
 from skincare.adapters.webhook_secrets import SecretsManagerWebhookSecrets
 from skincare.jobs.queues import DEAD_LETTER_RETENTION, MAX_RECEIVE_COUNT, SOURCE_RETENTION, QueueName
+from skincare.notifications.ports import Email, EmailProviderUnavailable, EmailThrottled
 from skincare.payments.gateways import GATEWAYS
 from skincare.payments.models import EventStatus, Webhook
+from tests.local_system import wait_for
 
 QUICK = Timeouts(connect=timedelta(seconds=2), read=timedelta(seconds=25))
 SECRETS = Secrets(app_password="password of the tests", signing_key={})
+CONFIRMATION = Email(to="buyer@example.com", to_name="", subject="hello", text="world\n", html="<p>world</p>\n")
 RAW_MAIL = b"To: buyer@example.com\r\nSubject: hello\r\n\r\nworld\r\n"
 
 
 @pytest.fixture(scope="module")
-def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def switches(tmp_path_factory: pytest.TempPathFactory) -> Switches:
+    return Switches(tmp_path_factory.mktemp("switches"))
+
+
+@pytest.fixture(scope="module")
+def endpoint(tmp_path_factory: pytest.TempPathFactory, switches: Switches) -> Iterator[str]:
     aws_lock.install()
     with socket.create_server(("127.0.0.1", 0)) as listener, pytest.MonkeyPatch.context() as environment:
         for name, value in {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}.items():
@@ -37,7 +51,8 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         environment.setenv("AWS_DEFAULT_REGION", "ap-southeast-3")
         port = listener.getsockname()[1]
         mailbox = Mailbox(tmp_path_factory.mktemp("mail") / "mails.jsonl")
-        app = LocalAws(DomainDispatcherApplication(create_backend_app), mailbox, port=port)
+        moto = DomainDispatcherApplication(create_backend_app)
+        app = LocalAws(moto, mailbox, switches=switches, port=port)
         server = make_server("127.0.0.1", port, app, threaded=True, request_handler=_QuietHandler, fd=listener.fileno())
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
@@ -158,6 +173,55 @@ class TestTheMailsOfTheLocalAws:
         with pytest.raises(urllib.error.HTTPError, match="403") as refusal:
             urllib.request.urlopen(request, timeout=10)
         refusal.value.close()
+
+
+class TestWhatIsBrokenOnPurpose:
+    @pytest.mark.parametrize(
+        ("switch", "error"),
+        [(Switch.MAIL_DOWN, EmailProviderUnavailable), (Switch.MAIL_THROTTLED, EmailThrottled)],
+    )
+    def test_mail_fails_as_the_switch_says_and_the_queues_do_not(
+        self, aws: AwsSession, endpoint: str, switches: Switches, switch: Switch, error: type[Exception]
+    ) -> None:
+        mails = len(_mails(endpoint))
+        switches.turn(switch, on=True)
+        try:
+            with pytest.raises(error):
+                SesEmailSender(MAIL_FROM, aws=aws).send(CONFIRMATION)
+            assert missing_queues(aws.client("sqs", QUICK)) == []
+        finally:
+            switches.turn(switch, on=False)
+        assert len(_mails(endpoint)) == mails
+        SesEmailSender(MAIL_FROM, aws=aws).send(CONFIRMATION)
+        assert len(_mails(endpoint)) == mails + 1
+
+    def test_queues_that_are_down_keep_what_they_have_also_from_whoever_waits(
+        self, aws: AwsSession, endpoint: str, switches: Switches
+    ) -> None:
+        sqs, url = aws.client("sqs", QUICK), queue_url(endpoint, QueueName.DOCUMENTS)
+        refused: list[str] = []
+
+        def wait_for_a_message() -> None:
+            try:
+                sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20)
+            except ClientError as error:
+                refused.append(error.response["Error"]["Code"])
+
+        waiting = threading.Thread(target=wait_for_a_message)
+        waiting.start()
+        backend = sqs_backends[ACCOUNT_ID][REGION]
+        wait_for(lambda: backend.get_queue(QueueName.DOCUMENTS)._messages_lock._waiters, "the receive")  # type: ignore[attr-defined]
+        switches.turn(Switch.SQS_DOWN, on=True)
+        try:
+            with pytest.raises(ClientError, match="ServiceUnavailable"):
+                sqs.send_message(QueueUrl=url, MessageBody="refused")
+            # Sent past the switch, so that the receive has something to end with.
+            backend.send_message(QueueName.DOCUMENTS, "kept")
+            waiting.join(timeout=30)
+        finally:
+            switches.turn(Switch.SQS_DOWN, on=False)
+        assert refused == ["ServiceUnavailable"]
+        assert [message["Body"] for message in sqs.receive_message(QueueUrl=url)["Messages"]] == ["kept"]
 
 
 def _mails(endpoint: str) -> list[dict[str, str]]:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from psycopg import Connection
 
+from local.chaos import Switch, Switches
 from local.page import SystemState
 from local.page import state as state_module
 from local.queues import create_queues, queue_url
@@ -42,6 +43,7 @@ class Looker:
     """Looks at the state of a system as often as a test likes."""
 
     def __init__(self, database_url: str, aws: AwsSession, aws_endpoint: str, folder: Path) -> None:
+        self.folder = folder
         self.mailbox = folder / "mails.jsonl"
         self.state = SystemState(
             database_url,
@@ -49,6 +51,8 @@ class Looker:
             aws_endpoint_url=aws_endpoint,
             presence=folder / "workers.json",
             mailbox=self.mailbox,
+            logs=folder,
+            switches=Switches(folder / "switches"),
         )
 
     def look(self) -> dict[str, Any]:
@@ -60,6 +64,15 @@ class Looker:
     def queue(self, name: QueueName) -> dict[str, Any]:
         [queue] = [queue for queue in self.look()["queues"] if queue["name"] == name]
         return dict(queue)
+
+
+def lamp_of(state: dict[str, Any], name: str) -> dict[str, Any]:
+    [lamp] = [lamp for lamp in state["lamps"] if lamp["name"] == name]
+    return dict(lamp)
+
+
+def lit(looker: Looker) -> list[str]:
+    return sorted(lamp["name"] for lamp in looker.look()["lamps"] if lamp["lit"])
 
 
 @pytest.fixture
@@ -91,6 +104,8 @@ class TestTheStateOfAnEmptySystem:
         state = looker.look()
         assert datetime.now(UTC) - datetime.fromisoformat(state.pop("at")) < timedelta(seconds=30)
         nothing = {"waiting": 0, "in_work": 0, "delayed": 0, "oldest_s": None, "dead_letters": 0, "oldest_dead_s": None}
+        assert [lamp["name"] for lamp in state.pop("lamps") if lamp["lit"] or lamp["value"]] == []
+        assert {switch["name"]: switch["on"] for switch in state.pop("switches")} == dict.fromkeys(Switch, False)
         assert state == {
             "missing": [f"worker of {queue}" for queue in QueueName],
             "mails_version": 0,
@@ -98,7 +113,7 @@ class TestTheStateOfAnEmptySystem:
             "orders": [],
             "jobs": [],
             "job_counts": {},
-            "dead_letters": [],
+            "dead": {"groups": [], "jobs": [], "quarantined": []},
         }
 
 
@@ -143,6 +158,59 @@ class TestTheQueues:
         assert 120 <= found["oldest_dead_s"] < 200
 
 
+class TestTheLamps:
+    def test_a_message_on_a_dead_letter_queue_lights_that_of_its_queue(
+        self, looker: Looker, aws: AwsSession, aws_endpoint: str
+    ) -> None:
+        url = queue_url(aws_endpoint, QueueName.PAYMENTS)
+        aws.client("sqs", PATIENT).send_message(QueueUrl=f"{url}-dead-letters", MessageBody="{}")
+        assert lit(looker) == ["dead-letters-payments"]
+
+    def test_a_job_that_sqs_has_had_for_a_quarter_of_an_hour_lights_that_of_the_age(
+        self, looker: Looker, conn: Connection
+    ) -> None:
+        enqueue(conn)
+        conn.execute(
+            "UPDATE jobs SET state = 'queued', sends = 1, budget_from = now() - interval '14 minutes', "
+            "publish_at = now() + interval '1 hour'"
+        )
+        assert lit(looker) == []
+        conn.execute("UPDATE jobs SET budget_from = now() - interval '15 minutes'")
+        assert lit(looker) == ["queue-age-notifications"]
+
+    def test_a_job_that_sqs_has_not_had_yet_lights_that_of_the_outbox(self, looker: Looker, conn: Connection) -> None:
+        enqueue(conn)
+        conn.execute(
+            "UPDATE jobs SET budget_from = now() - interval '1 hour', publish_at = now() - interval '5 minutes'"
+        )
+        assert lit(looker) == ["outbox-late"]
+
+    def test_failures_in_numbers_and_mail_that_stopped_are_taken_from_the_log(self, looker: Looker) -> None:
+        looker.look()
+        metric = {"_aws": {"Timestamp": 0}, "Stage": "local", "Queue": "notifications", "ItemsFailed": [12.0, 7.0]}
+        lines = [json.dumps(metric), "no JSON: ItemsFailed", json.dumps({"message": "email.sending_stopped"})]
+        (looker.folder / "worker-notifications.log").write_text("\n".join(lines) + "\n")
+        assert lit(looker) == ["email-sending-stopped"]
+        assert lamp_of(looker.look(), "items-failed-notifications")["value"] == 19
+        with (looker.folder / "worker-notifications.log").open("a") as file:
+            file.write(json.dumps({**metric, "ItemsFailed": [1.0]})[:-3])
+            file.flush()
+            assert lamp_of(looker.look(), "items-failed-notifications")["value"] == 19
+            file.write("0]}\n")
+        assert lit(looker) == ["email-sending-stopped", "items-failed-notifications"]
+
+    def test_each_names_its_threshold_and_runbook(self, looker: Looker) -> None:
+        lamp = lamp_of(looker.look(), "dead-letters-documents")
+        assert lamp == {
+            "name": "dead-letters-documents",
+            "value": 0,
+            "threshold": 1,
+            "unit": "messages",
+            "runbook": "docs/runbooks/dead-letters.md",
+            "lit": False,
+        }
+
+
 class TestTheJobs:
     def test_they_are_shown_newest_first_with_their_attempts_and_last_error(
         self, looker: Looker, conn: Connection
@@ -170,7 +238,16 @@ class TestTheJobs:
         for job, state in zip(jobs, ["dead_letter", "investigated"], strict=False):
             claim_one(conn, job.job_id)
             kill(conn, job.job_id, state=state)
-        assert {job["id"] for job in looker.look()["dead_letters"]} == {str(job.job_id) for job in jobs[:2]}
+        dead = looker.look()["dead"]
+        assert {job["id"] for job in dead["jobs"]} == {str(job.job_id) for job in jobs[:2]}
+        [group] = dead["groups"]
+        assert (group["job_type"], group["error_class"], group["count"]) == (
+            "send_confirmation_email",
+            "MailRefused",
+            2,
+        )
+        assert group["safe"]
+        assert group["why"].startswith("sends nothing where")
 
     def test_many_jobs_in_one_state_do_not_hide_the_few_in_another(
         self, looker: Looker, conn: Connection, monkeypatch: pytest.MonkeyPatch
@@ -268,7 +345,10 @@ class TestLooking:
         looker.state._database = Database(StaticCredentials("postgresql://nobody@127.0.0.1:1/none"))
         state = looker.look()
         assert state["missing"][0] == "database"
-        assert [state[name] for name in ("orders", "jobs", "job_counts", "dead_letters")] == [None] * 4
+        assert [state[name] for name in ("orders", "jobs", "job_counts", "dead")] == [None] * 4
+        assert lamp_of(state, "outbox-late")["value"] is None
+        assert lamp_of(state, "queue-age-payments")["value"] is None
+        assert lamp_of(state, "dead-letters-payments")["value"] == 0
         assert [queue["waiting"] for queue in state["queues"]] == [0, 0, 0]
         assert [queue["oldest_s"] for queue in state["queues"]] == [None] * 3
 
@@ -280,6 +360,7 @@ class TestLooking:
         state = looker.look()
         looker.state.close()
         assert state["missing"][0] == "queues"
+        assert lamp_of(state, "dead-letters-payments")["value"] is None
         assert len(state["jobs"]) == 1
         assert [queue["waiting"] for queue in state["queues"]] == [None] * 3
         assert [queue["dead_letters"] for queue in state["queues"]] == [None] * 3

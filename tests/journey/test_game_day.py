@@ -20,11 +20,11 @@ import pytest
 from psycopg import Connection
 
 from cli.oncall import Exit
-from infra import thresholds
 from local.functions import Surroundings
 from local.loopback import LoopbackClient
 from local.queues import queue_url
 from local.settings import aws_credentials
+from skincare import alarm_rules as rules
 from skincare.adapters.aws import AwsSession
 from skincare.app import App
 from skincare.bootstrap import build_app
@@ -198,7 +198,9 @@ class TestMailIsStopped:
             failing.enter_context(oncall.failures.mail_is_stopped())
             numbers = [place_order(oncall.terminals, f"mail-{each}") for each in range(2)]
             wait_for(
-                lambda: log.count(thresholds.MAIL_STOPPED_EVENT) >= thresholds.MAIL_STOPPED, "the alarm", patience=SOON
+                lambda: log.count(rules.MAIL_STOPPED_EVENT) >= rules.EMAIL_SENDING_STOPPED.threshold,
+                "the alarm",
+                patience=SOON,
             )
             # The outage has lasted for a while: the pauses between tries have grown longer than typing takes.
             wait_for(lambda: oncall.waits_for_its_next_try(timedelta(seconds=6)), "a longer pause", patience=SOON)
@@ -208,7 +210,7 @@ class TestMailIsStopped:
             assert len(mails_about(oncall.terminals, number)) == 1
         # At least one of them waited for its next try when the engineer looked.
         assert any(number in oncall.screen for number in numbers)
-        wait_for(quiet(oncall.log("worker-notifications"), thresholds.MAIL_STOPPED_EVENT), "silence", patience=SOON)
+        wait_for(quiet(oncall.log("worker-notifications"), rules.MAIL_STOPPED_EVENT), "silence", patience=SOON)
 
 
 class TestAPoisonJob:
@@ -225,12 +227,12 @@ class TestAPoisonJob:
             ledger.let_pass(conn, timedelta(minutes=1))
         oncall.let_a_minute_pass()
         wait_for(lambda: oncall.gauge(Metric.DEAD_JOBS) == 1, "the dead job", patience=SOON)
-        wait_for(lambda: dead_letters() >= thresholds.DEAD_LETTERS, "the alarm", patience=SOON)
+        wait_for(lambda: dead_letters() >= rules.DEAD_LETTERS.threshold, "the alarm", patience=SOON)
         oncall.follow("dead-letters")
         assert number in oncall.screen
         assert "end without an effect" not in oncall.screen
         assert "1 of 1 discarded." in oncall.screen
-        wait_for(lambda: dead_letters() < thresholds.DEAD_LETTERS, "the end of the alarm", patience=SOON)
+        wait_for(lambda: dead_letters() < rules.DEAD_LETTERS.threshold, "the end of the alarm", patience=SOON)
         assert oncall.gauge(Metric.DEAD_JOBS) == 0
 
 
@@ -246,12 +248,12 @@ class TestTheDatabaseIsGone:
 
         with contextlib.ExitStack() as failing:
             failing.enter_context(oncall.failures.database_is_gone())
-            customers = [threading.Thread(target=ask) for _ in range(thresholds.API_ERRORS)]
+            customers = [threading.Thread(target=ask) for _ in range(int(rules.API_ERRORS.threshold))]
             for each in customers:
                 each.start()
             for each in customers:
                 each.join()
-            wait_for(lambda: failed() >= thresholds.API_ERRORS, "the alarm", patience=SOON)
+            wait_for(lambda: failed() >= rules.API_ERRORS.threshold, "the alarm", patience=SOON)
             codes = oncall.follow("api-errors", mend=failing.close)
         assert codes == [Exit.UNREACHABLE, Exit.DONE]
         ask()
@@ -268,7 +270,7 @@ class TestSqsIsDown:
             def is_late() -> bool:
                 with oncall.database() as conn:
                     ledger.let_pass(conn, timedelta(minutes=10))
-                return oncall.gauge(Metric.OUTBOX_LATENESS) >= thresholds.OUTBOX_LATE_S
+                return oncall.gauge(Metric.OUTBOX_LATENESS) >= rules.OUTBOX_LATE.threshold
 
             # Not at once where the schedule's own relay has just taken the job, and tries in vain to send it.
             wait_for(is_late, "the alarm", patience=SOON)
@@ -280,7 +282,7 @@ class TestSqsIsDown:
                 oncall.let_a_minute_pass()
 
             assert set(oncall.follow("outbox-late", mend=mend)) == {Exit.DONE}
-        assert oncall.gauge(Metric.OUTBOX_LATENESS) < thresholds.OUTBOX_LATE_S
+        assert oncall.gauge(Metric.OUTBOX_LATENESS) < rules.OUTBOX_LATE.threshold
         wait_for(lambda: mails_about(oncall.terminals, number), "the mail", patience=SOON)
 
 
@@ -291,10 +293,10 @@ class TestForgedWebhooks:
         send = ("webhook", "send", "--gateway", "standard_webhooks", "--order", number, "--status", "paid")
         forged = oncall.terminals.cli(*send, "--bad-signature", "--duplicate", "5")
         assert forged.stdout.count("401 ") == 6
-        assert log.count(thresholds.WEBHOOK_REFUSED_EVENT) >= thresholds.WEBHOOKS_REFUSED, "the alarm does not sound"
+        assert log.count(rules.WEBHOOK_REFUSED_EVENT) >= rules.WEBHOOKS_REFUSED.threshold, "the alarm does not sound"
         assert set(oncall.follow("webhooks-refused")) == {Exit.DONE}
         assert "0 events not applied" in oncall.screen
-        wait_for(quiet(oncall.log("api"), thresholds.WEBHOOK_REFUSED_EVENT), "silence", patience=SOON)
+        wait_for(quiet(oncall.log("api"), rules.WEBHOOK_REFUSED_EVENT), "silence", patience=SOON)
         assert customer(oncall.terminals, "victim").get(f"/v1/orders/{number}").body["status"] == "pending"
 
 
@@ -304,11 +306,11 @@ class TestAWrongAmount:
         paid = ("webhook", "send", "--gateway", "standard_webhooks", "--order", number, "--status", "paid")
         assert oncall.terminals.cli(*paid, "--amount", "1").stdout.startswith("200 ")
         wait_for(
-            lambda: oncall.gauge(Metric.OPEN_PAYMENT_ANOMALIES) >= thresholds.WAITING_FOR_A_PERSON,
+            lambda: oncall.gauge(Metric.OPEN_PAYMENT_ANOMALIES) >= rules.PAYMENT_ANOMALIES.threshold,
             "the alarm",
             patience=SOON,
         )
         assert set(oncall.follow("payment-anomalies")) == {Exit.DONE}
         assert "wrong_amount" in oncall.screen
-        assert oncall.gauge(Metric.OPEN_PAYMENT_ANOMALIES) < thresholds.WAITING_FOR_A_PERSON
+        assert oncall.gauge(Metric.OPEN_PAYMENT_ANOMALIES) < rules.PAYMENT_ANOMALIES.threshold
         assert customer(oncall.terminals, "paid-too-little").get(f"/v1/orders/{number}").body["status"] == "pending"

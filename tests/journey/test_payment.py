@@ -85,7 +85,7 @@ class TestPayingInTheBrowser:
         expect(page.get_by_role("button", name="Pay", exact=True)).to_be_disabled()
         back(visit)
         expect_status(visit, number, "pending")
-        expect(visit.page.get_by_label(f"What happened to order {number}")).to_contain_text("Process payment done")
+        expect(visit.page.get_by_label(f"What happened to order {number}")).to_contain_text("Payment event done")
         page = go_to_gateway(visit, number)
         assert page.url != address
         page.get_by_role("button", name="Pay", exact=True).click()

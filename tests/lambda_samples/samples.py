@@ -54,3 +54,8 @@ def batch(event: dict[str, Any], context: Any) -> Any:
         signal.pause()
     failed = [record["messageId"] for record in event["Records"] if record["body"] == "fail"]
     return {"batchItemFailures": [{"itemIdentifier": identifier} for identifier in failed]}
+
+
+def hold(event: dict[str, Any], context: Any) -> Any:
+    """Never end."""
+    signal.pause()

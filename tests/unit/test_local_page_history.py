@@ -23,8 +23,19 @@ def make_attempt(finished: float, outcome: str, error: str | None = None) -> dic
 
 
 def make_job(state: str, *attempts: dict[str, Any], **times: datetime) -> dict[str, Any]:
-    ends = {name: times[name].isoformat() if name in times else None for name in ("retry_at", "finished_at")}
-    return {"job_type": MAIL, "state": state, "created_at": NOON.isoformat(), "attempts": list(attempts), **ends}
+    names = ("retry_at", "finished_at", "last_failed_at")
+    ends = {name: times[name].isoformat() if name in times else None for name in names}
+    error = {"error_class": "WorkerCrashed", "error_message": "time after time"} if "last_failed_at" in times else {}
+    return {
+        "job_type": MAIL,
+        "state": state,
+        "created_at": NOON.isoformat(),
+        "attempts": list(attempts),
+        "error_class": None,
+        "error_message": None,
+        **ends,
+        **error,
+    }
 
 
 def make_notification(seconds: float, status: str, reason: str | None = None) -> dict[str, Any]:
@@ -81,8 +92,15 @@ class TestTheHistoryOfAnOrder:
         assert "retry_planned" not in [event for _, event, _ in steps(make_job("processing", retry_at=at(30)))]
 
     def test_a_job_that_was_given_up_ends_as_a_dead_letter(self) -> None:
-        job = make_job("dead_letter", make_attempt(5, "dead_letter", "no such user"), finished_at=at(5))
+        job = make_job("dead_letter", make_attempt(5, "dead_letter", "no such user"), last_failed_at=at(5))
         assert steps(job)[2:] == [(5, "job_dead", "MailRefused: no such user")]
+
+    def test_a_job_that_crashed_once_too_often_ends_as_a_dead_letter_too(self) -> None:
+        job = make_job("dead_letter", make_attempt(5, "crashed", "gone"), last_failed_at=at(6))
+        assert steps(job)[2:] == [
+            (5, "attempt_crashed", "MailRefused: gone"),
+            (6, "job_dead", "WorkerCrashed: time after time"),
+        ]
 
     def test_a_cancellation_stands_where_it_happened(self) -> None:
         job = make_job("completed", make_attempt(9, "completed"))

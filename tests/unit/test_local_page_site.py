@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from werkzeug import Request
 from werkzeug.test import Client, TestResponse
 
 from local.gateway import Gateway
@@ -33,7 +34,7 @@ class Visitor:
             tokens=TOKENS,
             missing=list,
             mails=lambda: [{"to": "b@example.com"}, {"to": "a@example.com"}],
-            page=Site(tokens=TOKENS, state=lambda: {"missing": []}).answer,
+            page=Site(tokens=TOKENS, state=lambda: {"missing": []}, actions={"/_local/echo": lambda told: told}).answer,
             log=self.log,
         )
         self.gateway.open.set()
@@ -215,3 +216,23 @@ class TestSigningIn:
     @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
     def test_is_a_post(self, visitor: Visitor, method: str) -> None:
         assert_problem(visitor.call(method, "/_local/token"), 404, "route_unknown")
+
+
+class TestActions:
+    def test_one_is_done_for_the_page_only(self, visitor: Visitor) -> None:
+        for headers in ({}, {"X-CSRF-Token": "guessed"}):
+            assert_problem(visitor.call("POST", "/_local/echo", data="{}", headers=headers), 403, "forbidden")
+        headers = {"X-CSRF-Token": visitor.csrf_token()}
+        assert visitor.call("POST", "/_local/echo", data='{"a": 1}', headers=headers).json == {"a": 1}
+
+    def test_one_is_done_by_post_only_and_with_an_object_of_a_bounded_size(self, visitor: Visitor) -> None:
+        headers = {"X-CSRF-Token": visitor.csrf_token()}
+        assert_problem(visitor.call("GET", "/_local/echo", headers=headers), 404, "route_unknown")
+        for content, status, code in [("[]", 400, "request_malformed"), (" " * 20_000, 413, "body_too_large")]:
+            assert_problem(visitor.call("POST", "/_local/echo", data=content, headers=headers), status, code)
+
+    def test_files_may_come_from_one_other_place_where_it_is_named(self) -> None:
+        site = Site(tokens=TOKENS, state=dict, files_origin="http://127.0.0.1:4566")
+        response = site.answer(Request.from_values("/_local/", base_url=HOME))
+        assert response is not None
+        assert "connect-src 'self' http://127.0.0.1:4566" in response.headers["Content-Security-Policy"]

@@ -59,6 +59,20 @@ export class Customer {
     return this.email.toLowerCase() === email.toLowerCase();
   }
 
+  /** Fetch a file to which the API leads; resolves to a `Blob`, null while it is being made. */
+  async fetchFile(path) {
+    let response;
+    try {
+      response = await fetch(path, { headers: { Authorization: `Bearer ${this.token}` }, cache: "no-store" });
+    } catch {
+      throw new Unreachable(`GET ${path}`);
+    }
+    if (response.status === 202) return null;
+    if (response.ok) return response.blob();
+    const fallback = { title: "The file cannot be had", detail: "", status: response.status, code: "unknown" };
+    throw new Problem({ ...fallback, ...(await response.json().catch(() => ({}))) }, null);
+  }
+
   /** Call the API; a token that is refused, as after an hour, is asked for anew once. */
   async call(method, path, { body, headers } = {}) {
     const request = () =>
@@ -73,9 +87,11 @@ export class Customer {
   }
 }
 
-async function askForToken(email, locale) {
-  const ask = () =>
-    call("POST", "/_local/token", { body: { email, locale }, headers: { "X-CSRF-Token": csrfToken } });
+const askForToken = (email, locale) => act("/_local/token", { email, locale });
+
+/** Call one of the local system's own paths that only its page may call. */
+export async function act(path, body) {
+  const ask = () => call("POST", path, { body, headers: { "X-CSRF-Token": csrfToken } });
   try {
     return await ask();
   } catch (error) {

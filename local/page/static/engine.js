@@ -1,6 +1,7 @@
-// Behind the shop: queues, dead letters and jobs, to look at only.
+// Behind the shop: queues and jobs, to look at only.
 
 import { badge, byId, clock, duration, element, plural, say, showItems, words } from "./dom.js";
+import { jobName } from "./names.js";
 
 const STATES = [
   "pending",
@@ -27,7 +28,6 @@ let jobs = null;
 let counts = {};
 let chosenState = null;
 
-const job = (row) => words(row.type);
 const secondsBetween = (earlier, later) => (new Date(later) - new Date(earlier)) / 1000;
 const why = (row) => (row.error_class ? `${row.error_class}: ${row.error_message ?? ""}` : null);
 
@@ -72,19 +72,6 @@ function buildQueue(queue) {
     queue.oldest_dead_s === null
       ? null
       : element("p", { className: "quiet" }, `The oldest dead letter is ${duration(queue.oldest_dead_s)} old.`),
-  );
-}
-
-export function showDeadLetters(rows) {
-  say(byId("dead-empty"), rows.length ? "" : "None. Every job is done or will be tried again.");
-  showItems(byId("dead-list"), rows.slice(0, SHOWN), (row) => row.id, (row) =>
-    element(
-      "li",
-      {},
-      element("div", { className: "head" }, element("h3", {}, job(row)), badge(words(row.state), TONES[row.state])),
-      element("p", { className: "quiet" }, about(row)),
-      element("p", { className: "why" }, why(row) ?? ""),
-    ),
   );
 }
 
@@ -134,7 +121,7 @@ function buildJob(row) {
     element(
       "div",
       {},
-      element("h3", {}, job(row)),
+      element("h3", {}, jobName(row.type)),
       element("span", { className: "quiet number" }, row.order_number ?? "no order"),
     ),
     element("span", { className: "state" }, badge(words(row.state), TONES[row.state])),
@@ -148,12 +135,5 @@ function tries(row) {
   if (row.crashes) parts.push(plural(row.crashes, "crash", "crashes"));
   if (row.state === "retry_waiting" && row.retry_at) parts.push(`next try ${clock(row.retry_at)}`);
   if (row.state === "completed") parts.push(`done after ${duration(secondsBetween(row.created_at, row.finished_at))}`);
-  return parts.join(" · ");
-}
-
-function about(row) {
-  const parts = [row.order_number ?? "no order", plural(row.attempts, "attempt")];
-  if (row.crashes) parts.push(plural(row.crashes, "crash", "crashes"));
-  parts.push(`since ${clock(row.created_at)}`);
   return parts.join(" · ");
 }

@@ -3,6 +3,7 @@
 import { Problem } from "./api.js";
 import { badge, button, byId, clock, duration, element, rupiah, say, showItems, showResult, words } from "./dom.js";
 import { showMailAbout } from "./mails.js";
+import { INVOICE_JOB, jobName, MAIL_OF, mailName } from "./names.js";
 import { explain } from "./problem.js";
 import { currentCustomer } from "./shop.js";
 
@@ -10,7 +11,6 @@ const AT_FIRST = 3;
 const MORE = 8;
 
 const TONES = { pending: "is-wait", paid: "is-good", cancelled: "", expired: "is-bad" };
-const MAIL_JOB = "send_confirmation_email";
 const STEPS = {
   order_placed: ["Order placed", "is-good"],
   order_paid: ["Order paid", "is-good"],
@@ -22,8 +22,8 @@ const STEPS = {
   job_completed: ["done", "is-good"],
   job_dead: ["given up: a dead letter", "is-bad"],
   job_cancelled: ["called off", ""],
-  mail_sent: ["Mail sent", "is-good"],
-  mail_undeliverable: ["Mail cannot be delivered", "is-bad"],
+  mail_sent: ["sent", "is-good"],
+  mail_undeliverable: ["cannot be delivered", "is-bad"],
 };
 const ENDS = new Set([
   "mail_sent",
@@ -80,6 +80,15 @@ function buildOrder(order) {
       }),
     );
   }
+  if (order.mine && order.timeline.some((step) => step.event === "job_completed" && step.about === INVOICE_JOB)) {
+    actions.append(
+      button("Invoice", "secondary", {
+        label: `Invoice of order ${order.order_number}`,
+        focus: "invoice",
+        onclick: (event) => saveInvoice(order, event.currentTarget),
+      }),
+    );
+  }
   if (order.mine && order.status === "pending") {
     actions.append(
       button("Pay", "secondary", {
@@ -109,16 +118,14 @@ function buildOrder(order) {
   );
 }
 
-const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1);
-
 function buildTimeline(order) {
   const list = element("ol", { className: "timeline" });
   list.setAttribute("aria-label", `What happened to order ${order.order_number}`);
-  const told = order.timeline.some((step) => step.event.startsWith("mail_"));
+  const told = new Set(order.timeline.filter((step) => step.event.startsWith("mail_")).map((step) => step.about));
   const [first] = order.timeline;
   for (const step of order.timeline) {
     // That the mail is sent says all there is to say about its job.
-    if (told && step.event === "job_completed" && step.about === MAIL_JOB) continue;
+    if (step.event === "job_completed" && told.has(MAIL_OF[step.about])) continue;
     list.append(buildStep(step, first));
   }
   if (!order.timeline.some((step) => ENDS.has(step.event))) {
@@ -128,20 +135,50 @@ function buildTimeline(order) {
 }
 
 function buildStep(step, first) {
-  const [text, tone] = STEPS[step.event] ?? [words(step.event), ""];
-  const ofJob = step.event.startsWith("job_") || step.event.startsWith("attempt_") || step.event === "retry_planned";
-  const subject = step.about === MAIL_JOB ? "Mail" : sentence(words(step.about ?? ""));
-  const noMail = step.event === "job_completed" && step.about === MAIL_JOB;
+  const [, tone] = STEPS[step.event] ?? [null, ""];
+  const noMail = step.event === "job_completed" && step.about in MAIL_OF;
   const seconds = (new Date(step.at) - new Date(first.at)) / 1000;
   const time = element("time", { dateTime: step.at, title: new Date(step.at).toLocaleString("en-GB") });
   time.append(step === first ? clock(step.at) : `+${duration(seconds)}`);
   return element(
     "li",
     { className: noMail ? "" : tone },
-    element("span", {}, noMail ? "No mail was wanted any more" : ofJob ? `${subject} ${text}` : text),
+    element("span", {}, noMail ? `${jobName(step.about)} was not wanted any more` : told(step)),
     time,
     step.detail ? element("span", { className: "why" }, step.detail) : null,
   );
+}
+
+function told(step) {
+  const [text] = STEPS[step.event] ?? [words(step.event)];
+  if (step.event.startsWith("mail_")) return `${mailName(step.about)} ${text}`;
+  return step.about ? `${jobName(step.about)} ${text}` : text;
+}
+
+async function saveInvoice(order, pressed) {
+  pressed.disabled = true;
+  const box = byId("order-result");
+  try {
+    const file = await currentCustomer().fetchFile(`/v1/orders/${order.order_number}/invoice`);
+    if (file === null) {
+      showResult(box, { good: true, title: "The invoice is being made", lines: ["Ask again in a moment."] });
+      return;
+    }
+    const address = URL.createObjectURL(file);
+    element("a", { href: address, download: `invoice-${order.order_number}.pdf` }).click();
+    setTimeout(() => URL.revokeObjectURL(address), 60_000);
+    showResult(box, { good: true, title: `The invoice of order ${order.order_number} is saved` });
+  } catch (error) {
+    const body = error instanceof Problem ? error.body : null;
+    showResult(box, {
+      good: false,
+      title: body ? body.title : "No answer",
+      lines: body ? explain(body) : ["The system, or its store of files, does not answer."],
+      raw: body,
+    });
+  } finally {
+    pressed.disabled = false;
+  }
 }
 
 async function pay(order, pressed) {

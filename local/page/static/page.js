@@ -1,11 +1,15 @@
 // Looks at the system each second and lets each part of the page show its share.
 
 import { Problem, readState } from "./api.js";
+import { openConfirm } from "./confirm.js";
+import { showDead } from "./dead.js";
 import { byId, say } from "./dom.js";
-import { showDeadLetters, showJobs, showQueues } from "./engine.js";
+import { showJobs, showQueues } from "./engine.js";
+import { broken, openSwitches, showLamps, showSwitches } from "./lamps.js";
 import { openMails, refreshMails } from "./mails.js";
 import { openOrders, showOrders } from "./orders.js";
 import { openShop, refreshProducts, refreshShop } from "./shop.js";
+import { offerOrders, openWebhooks } from "./webhooks.js";
 
 const EACH_MS = 1000;
 const UNSEEN_MS = 5000;
@@ -31,13 +35,18 @@ async function show(state) {
   byId("stopped").hidden = true;
   byId("parts").inert = false;
   const missing = state.missing.join(", ");
-  showHealth(missing ? "partly" : "up", missing ? `Running without ${missing}` : "Running");
+  const running = missing ? `Running without ${missing}` : "Running";
+  const damage = broken(state.switches);
+  showHealth(missing || damage ? "partly" : "up", damage ? `${running}, ${damage}` : running);
 
   showQueues(state.queues);
+  showLamps(state.lamps);
+  showSwitches(state.switches);
   if (state.orders) {
     showOrders(state.orders);
     showJobs(state.jobs, state.job_counts);
-    showDeadLetters(state.dead_letters);
+    showDead(state.dead);
+    offerOrders(state.orders);
     const now = state.orders.map((order) => order.order_number + order.status).join();
     if (!isBack && now !== sold) refreshProducts();
     sold = now;
@@ -69,5 +78,8 @@ function showHealth(state, text) {
 openShop(() => showOrders());
 openOrders();
 openMails();
+openConfirm();
+openSwitches();
+openWebhooks();
 document.addEventListener("visibilitychange", () => document.hidden || look());
 look();

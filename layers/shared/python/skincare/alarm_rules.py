@@ -1,0 +1,59 @@
+"""When alarms sound: names, thresholds and runbooks, the one definition that infra and the local page read.
+
+A value that reaches its threshold is alarming. For how long it must stay there belongs to the alarm itself.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+
+@dataclass(frozen=True)
+class AlarmRule:
+    """One alarm, or with `per_queue` one for each queue, whose name then ends with the queue's.
+
+    `unit` says what the threshold counts, `s` seconds; `runbook` is a file in docs/runbooks without its ending.
+    """
+
+    name: str
+    threshold: float
+    unit: str
+    runbook: str
+    per_queue: bool = False
+
+    @property
+    def runbook_path(self) -> str:
+        return f"docs/runbooks/{self.runbook}.md"
+
+
+COUNTING = timedelta(minutes=5)
+"""The time over which happenings such as failed items are counted."""
+
+DEAD_LETTERS = AlarmRule("dead-letters", 1, "messages", "dead-letters", per_queue=True)
+QUEUE_AGE = AlarmRule("queue-age", 15 * 60, "s", "queue-age", per_queue=True)
+"""A message waits through several backoffs before this; above it people wait for mails and payments."""
+ITEMS_FAILED = AlarmRule("items-failed", 20, "in 5 minutes", "items-failed", per_queue=True)
+OUTBOX_LATE = AlarmRule("outbox-late", 5 * 60, "s", "outbox-late")
+EMAIL_SENDING_STOPPED = AlarmRule("email-sending-stopped", 1, "in 5 minutes", "email-sending-stopped")
+PAYMENT_EVENTS_UNAPPLIED = AlarmRule("payment-events-unapplied", 1, "events", "payment-events-unapplied")
+PAYMENT_EVENTS_QUARANTINED = AlarmRule("payment-events-quarantined", 1, "events", "payment-events-quarantined")
+PAYMENT_ANOMALIES = AlarmRule("payment-anomalies", 1, "anomalies", "payment-anomalies")
+MESSAGES_QUARANTINED = AlarmRule("messages-quarantined", 1, "messages", "messages-quarantined")
+API_ERRORS = AlarmRule("api-errors", 5, "in a minute", "api-errors")
+WEBHOOKS_REFUSED = AlarmRule("webhooks-refused", 5, "in 5 minutes", "webhooks-refused")
+"""A scanner of the internet tries once or twice; a gateway repeats each webhook that is refused."""
+
+# Log events that some of them count.
+MAIL_STOPPED_EVENT = "email.sending_stopped"
+WEBHOOK_REFUSED_EVENT = "payment.webhook_refused"
+
+ALARM_RULES: tuple[AlarmRule, ...] = (
+    DEAD_LETTERS,
+    QUEUE_AGE,
+    ITEMS_FAILED,
+    OUTBOX_LATE,
+    EMAIL_SENDING_STOPPED,
+    PAYMENT_EVENTS_UNAPPLIED,
+    PAYMENT_EVENTS_QUARANTINED,
+    PAYMENT_ANOMALIES,
+)
+"""Those whose values can be seen on one machine."""

@@ -1,0 +1,134 @@
+"""What the page does beside shopping: ask the on-call function, turn switches, send webhooks. Each takes JSON."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from local.chaos import Switch, Switches
+from local.function import Function, InvocationFailed
+from local.loopback import LoopbackClient
+from local.problems import Refused, unavailable
+from local.webhook_delivery import Delivery, Signer, deliver
+from local.webhooks import TIMED, Occurrence
+from oncall.requests import CloseQuarantined, Discard, FindDead, Redrive, ShowQuarantined
+from skincare.identifiers import uuid7
+
+_PATIENCE = timedelta(seconds=30)
+_LARGEST_AMOUNT = 2**53
+"""What a page counts with exactly."""
+
+_ASKED = {
+    request.model_fields["operation"].default: request
+    for request in (FindDead, Redrive, Discard, ShowQuarantined, CloseQuarantined)
+}
+_CLAIMED = "local page"
+
+
+class OnCallDesk:
+    """Asks the on-call function as the command line does: the same requests, answers and audit."""
+
+    def __init__(self, oncall: Function) -> None:
+        self._oncall = oncall
+
+    def __call__(self, wishes: dict[str, Any]) -> Any:
+        """Return the function's answer, `{"ok": true, "answer": …}`. Raises `Refused` for any other."""
+        request = _ASKED.get(str(wishes.get("operation")))
+        if request is None:
+            raise _invalid("operation")
+        if "claimed_identity" in request.model_fields:
+            wishes = {**wishes, "claimed_identity": _CLAIMED}
+        try:
+            answer = json.loads(self._oncall.invoke(json.dumps(wishes).encode(), patience=_PATIENCE))
+        except InvocationFailed as error:
+            raise unavailable(f"The on-call function gave no answer ({error.error_type}).") from error
+        if answer.get("ok"):
+            return answer
+        problem = answer["error"]
+        if problem["code"] == "request_malformed":
+            told = ", ".join(f"{name} {wrong}" for name, wrong in problem["fields"].items())
+            raise Refused(422, "validation_failed", "The request is invalid", f"{told}.")
+        if problem["code"] == "not_found":
+            raise Refused(404, "not_found", "Not found", problem["message"])
+        raise unavailable(problem["message"])
+
+
+class ChaosDesk:
+    """Turns switches: `{"switch": name, "on": true}`, with `"all"` for all of them off."""
+
+    def __init__(self, switches: Switches) -> None:
+        self._switches = switches
+
+    def __call__(self, wishes: dict[str, Any]) -> Any:
+        """Return all switches as they are then."""
+        name, on = wishes.get("switch"), wishes.get("on")
+        if not isinstance(on, bool):
+            raise _invalid("on")
+        if name == "all" and not on:
+            self._switches.all_off()
+        else:
+            try:
+                self._switches.turn(Switch(str(name)), on=on)
+            except ValueError:
+                raise _invalid("switch") from None
+        return {"switches": shown_switches(self._switches)}
+
+
+class WebhookDesk:
+    """Sends the shop webhooks of any gateway about any order."""
+
+    def __init__(self, signers: Mapping[str, Signer], *, shop_url: str) -> None:
+        self._signers = signers
+        self._shop = LoopbackClient(shop_url)
+
+    def __call__(self, wishes: dict[str, Any]) -> Any:
+        """Send `{gateway, order_number, status, amount_rupiah, delivery}` and return each HTTP answer."""
+        signer = self._signers.get(str(wishes.get("gateway")))
+        if signer is None:
+            raise _invalid("gateway")
+        order_number, status, amount = _word(wishes, "order_number"), _word(wishes, "status"), _rupiah(wishes)
+        try:
+            delivery = Delivery(str(wishes.get("delivery")))
+        except ValueError:
+            raise _invalid("delivery") from None
+        if delivery is Delivery.LATE and signer.gateway not in TIMED:
+            raise Refused(422, "validation_failed", "The request is invalid", f"{signer.gateway} signs no time.")
+        what = Occurrence(
+            event_id=str(uuid7()),
+            order_number=order_number,
+            # As the command line names it: both speak of one payment.
+            transaction_id=f"{signer.gateway}-{order_number}",
+            status=status,
+            amount_rupiah=amount,
+            occurred_at=datetime.now(UTC),
+        )
+        told = deliver(what, delivery, signer=signer, shop=self._shop)
+        return {"event_id": what.event_id, "answers": [asdict(answer) for answer in told]}
+
+
+def shown_switches(switches: Switches) -> list[dict[str, Any]]:
+    """Return every switch as JSON."""
+    on = switches.on()
+    return [
+        {"name": switch.value, "title": switch.heading, "effect": switch.effect, "on": switch in on}
+        for switch in Switch
+    ]
+
+
+def _word(wishes: dict[str, Any], name: str) -> str:
+    value = wishes.get(name)
+    if not isinstance(value, str) or not 1 <= len(value) <= 64 or not value.isascii() or not value.isprintable():
+        raise _invalid(name)
+    return value
+
+
+def _rupiah(wishes: dict[str, Any]) -> int:
+    value = wishes.get("amount_rupiah")
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _LARGEST_AMOUNT:
+        raise _invalid("amount_rupiah")
+    return value
+
+
+def _invalid(name: str) -> Refused:
+    return Refused(422, "validation_failed", "The request is invalid", f"The field {name} cannot be used.")

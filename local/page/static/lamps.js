@@ -1,0 +1,74 @@
+// The alarms that would sound on AWS, and the switches that make them sound.
+
+import { act, Problem } from "./api.js";
+import { byId, duration, element, plural, say, showItems, showResult } from "./dom.js";
+import { explain } from "./problem.js";
+
+export function openSwitches() {
+  byId("switches-off").addEventListener("click", () => turn("all", false));
+}
+
+export function showLamps(lamps) {
+  const lit = lamps.filter((lamp) => lamp.lit).length;
+  say(byId("lamps-empty"), lit ? `${plural(lit, "alarm")} would sound.` : "No alarm would sound.");
+  showItems(byId("lamp-list"), lamps.map(rounded), (lamp) => lamp.name, buildLamp);
+}
+
+// Whole numbers: a lamp is built anew only when its text changes.
+const rounded = (lamp) => ({ ...lamp, value: lamp.value === null ? null : Math.floor(lamp.value) });
+
+const measured = (number, unit) => (unit === "s" ? duration(number) : String(number));
+
+function buildLamp({ name, value, threshold, unit, runbook, lit }) {
+  const now = value === null ? "unknown" : measured(value, unit);
+  const limit = unit === "s" ? duration(threshold) : `${threshold} ${unit}`;
+  return element(
+    "li",
+    { className: lit ? "is-lit" : "" },
+    element("h3", {}, element("span", { className: "bulb", "aria-hidden": "true" }), name),
+    element("p", { className: "number" }, `${lit ? "lit" : "dark"}: ${now} (from ${limit})`),
+    element("code", { className: "quiet" }, runbook),
+  );
+}
+
+export function showSwitches(switches) {
+  byId("switches-off").disabled = !switches.some(({ on }) => on);
+  showItems(byId("switch-list"), switches, ({ name }) => name, buildSwitch);
+}
+
+/** Say how many things are broken on purpose, nothing where none is. */
+export function broken(switches) {
+  const count = switches.filter(({ on }) => on).length;
+  return count ? `${plural(count, "thing")} broken on purpose` : "";
+}
+
+function buildSwitch({ name, title, effect, on }) {
+  const made = element(
+    "button",
+    { type: "button", className: "secondary switch", role: "switch", onclick: () => turn(name, !on) },
+    on ? "on" : "off",
+  );
+  made.setAttribute("aria-checked", on);
+  made.setAttribute("aria-label", title);
+  made.dataset.focus = "switch";
+  return element(
+    "li",
+    {},
+    element("div", {}, element("h3", {}, title), element("p", { className: "quiet" }, effect)),
+    made,
+  );
+}
+
+async function turn(name, on) {
+  try {
+    showSwitches((await act("/_local/chaos", { switch: name, on })).switches);
+    byId("switch-result").replaceChildren();
+  } catch (error) {
+    const body = error instanceof Problem ? error.body : null;
+    showResult(byId("switch-result"), {
+      good: false,
+      title: body ? body.title : "No answer",
+      lines: body ? explain(body) : ["The system does not answer."],
+    });
+  }
+}

@@ -1,0 +1,27 @@
+// What people call the kinds of jobs and mails; a kind that is not here is called as the ledger calls it.
+
+import { words } from "./dom.js";
+
+const JOBS = {
+  send_confirmation_email: "Confirmation mail",
+  send_payment_received_email: "Payment mail",
+  process_payment: "Payment event",
+  generate_invoice_pdf: "Invoice",
+  expire_order: "Expiry timer",
+  send_refund: "Refund",
+  reconcile_payments: "Reconciliation",
+};
+
+/** The mail that each of these jobs sends. */
+export const MAIL_OF = {
+  send_confirmation_email: "order_confirmation",
+  send_payment_received_email: "payment_received",
+};
+
+const MAILS = { order_confirmation: "Confirmation mail", payment_received: "Payment mail" };
+
+export const INVOICE_JOB = "generate_invoice_pdf";
+
+export const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+export const jobName = (type) => JOBS[type] ?? sentence(words(type));
+export const mailName = (type) => MAILS[type] ?? sentence(words(type));

@@ -1,0 +1,63 @@
+"""The pages of the local system, put together: the shop's with its desks, and the payment gateway's."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+
+from werkzeug import Request, Response
+
+from local.chaos import Switches
+from local.function import Function
+from local.functions import Surroundings
+from local.logbook import LogBook
+from local.page import Site, SystemState
+from local.page.actions import ChaosDesk, OnCallDesk, WebhookDesk
+from local.payment_gateway import PaymentSite
+from local.payment_gateway.book import Book
+from local.payment_gateway.sender import Sender
+from local.state import Secrets, StateFolder
+from local.tokens import TokenIssuer
+from local.webhook_delivery import Signer
+from skincare.adapters.aws import AwsSession
+from skincare.payments.gateways import GATEWAYS
+from skincare.payments.gateways.standard_webhooks import StandardWebhooks
+
+
+def pages(
+    undo: ExitStack,
+    state: StateFolder,
+    surroundings: Surroundings,
+    *,
+    database_url: str,
+    url: str,
+    tokens: TokenIssuer,
+    secrets: Secrets,
+    oncall: Function,
+    log: LogBook,
+) -> Callable[[Request], Response | None]:
+    """Return what answers below `/_local/`, None where there is nothing; `undo` ends it."""
+    switches = Switches(state.switches)
+    shown = SystemState(
+        database_url,
+        aws=AwsSession(surroundings.aws_endpoint_url),
+        aws_endpoint_url=surroundings.aws_endpoint_url,
+        presence=state.workers,
+        mailbox=state.mailbox,
+        logs=state.logs,
+        switches=switches,
+    )
+    undo.callback(shown.close)
+    signers = {gateway: Signer.of(gateway, secrets) for gateway in GATEWAYS}
+    site = Site(
+        tokens=tokens,
+        state=shown.read,
+        actions={
+            "/_local/oncall": OnCallDesk(oncall),
+            "/_local/chaos": ChaosDesk(switches),
+            "/_local/webhooks": WebhookDesk(signers, shop_url=url),
+        },
+        files_origin=surroundings.aws_endpoint_url,
+    )
+    ours = signers[StandardWebhooks.name]
+    sender = Sender(url, secret=ours.secret, other_secret=ours.other_secret)
+    payments = PaymentSite(Book(state.payments), sender, shop_url=url, api_key=ours.secret, log=log)
+    return lambda request: payments.answer(request) or site.answer(request)
