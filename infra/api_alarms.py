@@ -41,13 +41,14 @@ def add_api_alarms(alarms: Alarms, api: apigw.HttpApi) -> cw.Alarm:
 
 def add_webhook_alarm(alarms: Alarms, *, stage: Stage, api: ShopFunction) -> None:
     """Add the one for webhooks whose signature is not of a secret that we know."""
+    many = rules.WEBHOOKS_REFUSED.threshold
     alarms.add(
         rules.WEBHOOKS_REFUSED.name,
         metric=count_in_log(
             api, LogMetric.WEBHOOKS_REFUSED, stage=stage, log=api.log, event=rules.WEBHOOK_REFUSED_EVENT
         ),
-        threshold=rules.WEBHOOKS_REFUSED.threshold,
-        broke=f"Webhooks are refused for their signatures, {rules.WEBHOOKS_REFUSED.threshold:g} or more in five minutes.",
+        threshold=many,
+        broke=f"Webhooks are refused for their signatures, {many:g} or more in five minutes.",
         hurts="Nobody where somebody forges them; where a gateway's secret changed, payments are not seen.",
         runbook=rules.WEBHOOKS_REFUSED.runbook,
         first=(

@@ -12,6 +12,7 @@ from skincare.jobs.queues import QueueName
 
 def add_job_alarms(alarms: Alarms, *, stage: Stage, relay_failures: sqs.IQueue) -> None:
     """Add those for an outbox that is late, a relay that fails, jobs that fail, and messages that are no jobs."""
+    late_minutes = rules.OUTBOX_LATE.threshold / 60
     alarms.add(
         rules.OUTBOX_LATE.name,
         metric=shop_metric(stage, ShopMetric.OUTBOX_LATENESS_S, statistic="Maximum"),
@@ -20,7 +21,7 @@ def add_job_alarms(alarms: Alarms, *, stage: Stage, relay_failures: sqs.IQueue) 
         of=3,
         # The relay writes it each minute: silence means that it does not run.
         silence_is_bad=True,
-        broke=f"A job waits for its queue for more than {rules.OUTBOX_LATE.threshold // 60:.0f} minutes, or the relay does not run.",
+        broke=f"A job waits for its queue for more than {late_minutes:.0f} minutes, or the relay does not run.",
         hurts="Mails, payments and invoices are late.",
         runbook=rules.OUTBOX_LATE.runbook,
         first="skincare outbox --stage {stage}",

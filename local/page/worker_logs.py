@@ -6,11 +6,10 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
-from skincare.alarm_rules import COUNTING
+from skincare.alarm_rules import COUNTING, MAIL_STOPPED_EVENT
 from skincare.jobs.queues import QueueName
 from skincare.metrics import Metric
 
-_STOPPED = "email.sending_stopped"
 _MOST_BYTES = 4_000_000
 """Of a look: what was written before is left out."""
 
@@ -41,7 +40,7 @@ class WorkerLogs:
         return sum(count for _, count in self._stopped)
 
     def _note(self, queue: QueueName, line: str, now: float) -> None:
-        if Metric.ITEMS_FAILED not in line and _STOPPED not in line:
+        if Metric.ITEMS_FAILED not in line and MAIL_STOPPED_EVENT not in line:
             return
         try:
             entry: Any = json.loads(line)
@@ -49,7 +48,7 @@ class WorkerLogs:
             return
         if not isinstance(entry, dict):
             return
-        if entry.get("message") == _STOPPED:
+        if entry.get("message") == MAIL_STOPPED_EVENT:
             self._stopped.append((now, 1))
         elif "_aws" in entry:
             values = entry.get(Metric.ITEMS_FAILED, [])
