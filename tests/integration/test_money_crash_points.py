@@ -1,4 +1,4 @@
-"""A worker is killed at each step while money moves: nothing is lost, and nothing happens twice."""
+"""A process is killed at each step while money moves: nothing is lost, and nothing happens twice."""
 
 import json
 import os
@@ -19,6 +19,7 @@ from skincare.app import App
 from skincare.identifiers import OrderNumber
 from skincare.payments.refunds.models import RefundRequest
 from tests import crash_process, factories, ledger, money_crash_process
+from tests.crash_shop import create_bucket
 from tests.moto_server import create_queue
 from tests.payments import anomalies, ask_for_refund, order_status, payments, take_in
 from tests.shop import stock
@@ -42,7 +43,7 @@ class Till:
         process = subprocess.Popen(
             [sys.executable, "-m", "tests.money_crash_process", point],
             cwd=ROOT,
-            env={**os.environ, **self.environ},
+            env={**os.environ, **self.environ, "ORDER_NUMBER": self.number},
             stdout=subprocess.DEVNULL,
         )
         assert process.wait(timeout=60) == -9, "the point was not reached"
@@ -85,6 +86,7 @@ def till(database_url: str, aws: AwsSession, aws_endpoint: str, tmp_path: Path) 
         "QUEUE_URL": create_queue(aws, VisibilityTimeout="1"),
         "DEAD_LETTER_QUEUE_URL": create_queue(aws),
         "MAIL_FILE": str(tmp_path / "mails"),
+        "INVOICE_BUCKET": create_bucket(aws),
         "GATEWAY_FOLDER": str(tmp_path),
     }
     app = money_crash_process.make_app(environ)
@@ -106,6 +108,22 @@ def timer(till: Till) -> str:
     return str(row[0])
 
 
+@pytest.mark.parametrize("told_again", [False, True])
+@pytest.mark.parametrize("point", points_of("take in"))
+def test_killed_while_it_takes_in_an_event_the_order_is_paid_once(till: Till, point: str, *, told_again: bool) -> None:
+    """The gateway got no answer, so it comes again; once the event is stored that is not needed."""
+    till.kill_at(point)
+    stored = till.conn.execute("SELECT count(*) FROM payment_events").fetchone() == (1,)
+    assert stored == (point != "signature checked")
+    if told_again or not stored:
+        till.pay()
+    till.come_to_rest()
+    assert payments(till.conn) == [("one", "paid", TOTAL, 0, True)]
+    assert (order_status(till.conn, till.number), anomalies(till.conn)) == ("paid", [])
+    jobs = till.conn.execute("SELECT state FROM jobs WHERE job_type = 'process_payment'").fetchall()
+    assert jobs == [("completed",)]
+
+
 @pytest.mark.parametrize("point", points_of("apply"))
 def test_killed_while_it_applies_a_payment_the_order_is_paid_once(till: Till, point: str) -> None:
     till.pay()
@@ -113,7 +131,10 @@ def test_killed_while_it_applies_a_payment_the_order_is_paid_once(till: Till, po
     till.come_to_rest()
     assert payments(till.conn) == [("one", "paid", TOTAL, 0, True)]
     assert (order_status(till.conn, till.number), timer(till), anomalies(till.conn)) == ("paid", "cancelled", [])
-    completed = till.conn.execute("SELECT count(*) FROM job_attempts WHERE outcome = 'completed'").fetchone()
+    completed = till.conn.execute(
+        "SELECT count(*) FROM job_attempts a JOIN jobs j ON j.id = a.job_id"
+        " WHERE a.outcome = 'completed' AND j.job_type = 'process_payment'"
+    ).fetchone()
     assert (completed, stock(till.conn, "SERUM")) == ((1,), STOCK - 1)
 
 
