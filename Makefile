@@ -3,10 +3,11 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup run api worker demo test check bench format openapi requirements clean
+.PHONY: help setup run api worker demo test check synth bench format openapi requirements clean
 
 PYTHON_BIN := .venv/bin/python
 PYTEST_ARGS ?=
+STAGE ?= dev
 BENCH_ARGS ?=
 # The whole suite ends within this many seconds, whatever hangs (macOS has no `timeout`: there only
 # the limit of a single test, in pyproject.toml, holds).
@@ -50,6 +51,11 @@ check: ## Lint, format, types and layering, without changing a file
 	@exec .venv/bin/mypy
 	@exec .venv/bin/lint-imports
 
+# With the Node that .venv brings: no machine's own is asked for.
+synth: ## Make the CloudFormation templates in cdk.out, without an account (STAGE=dev)
+	@exec scripts/setup dev
+	@exec scripts/cdk synth --quiet --no-lookups -c stage=$(STAGE)
+
 bench: ## Measure, print a table and write bench/results.json (BENCH_ARGS='--quick --only checkout')
 	@exec scripts/setup dev
 	@exec $(PYTHON_BIN) -m bench $(BENCH_ARGS)
@@ -69,5 +75,5 @@ requirements: ## Refresh the hashed requirement files (UPGRADE=1 takes newer ver
 	@exec scripts/lock-requirements
 
 clean: ## Remove the environment and all caches; the data in .local stays
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache cdk.out
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache cdk.out node_modules
 	find . -path ./.git -prune -o -name __pycache__ -prune -exec rm -rf {} +

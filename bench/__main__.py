@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench import checkout, handler, invoices, jobs, relay, round_trips, start, system, worker
+from bench import checkout, handler, invoices, jobs, relay, round_trips, start, system, webhooks, worker
 from bench.figure import Figure
 from bench.machine import describe_machine
 from bench.report import encode, print_report, results
@@ -24,6 +24,7 @@ MEASUREMENTS: dict[str, Callable[[Surroundings, Effort], Iterator[Figure]]] = {
     "worker": worker.measure,
     "relay": relay.measure,
     "jobs": jobs.measure,
+    "webhooks": webhooks.measure,
     "invoices": invoices.measure,
     "system": system.measure,
 }

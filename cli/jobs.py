@@ -11,6 +11,7 @@ from cli.oncall import LOCAL, AsJson, Exit, OnCall, Stage, end, typed
 from cli.stories import print_job
 from cli.tables import print_json, print_table
 from cli.watching import watch_jobs, went_well
+from skincare.jobs.queues import QueueName
 
 if TYPE_CHECKING:
     from oncall.requests import Request
@@ -46,13 +47,14 @@ def list_command(
     *,
     stage: Stage = LOCAL,
     as_json: AsJson = False,
+    queue: Annotated[QueueName | None, typer.Option(help="Only jobs of this queue.")] = None,
     state: Annotated[State | None, typer.Option(help="Only jobs in this state.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=_MOST, help="How many of the newest.")] = _MOST,
 ) -> None:
     """Print the jobs, newest first."""
     from oncall.requests import ListJobs
 
-    rows = OnCall(stage).ask(ListJobs(state=state and state.value, limit=limit)).jobs
+    rows = OnCall(stage).ask(ListJobs(queue=queue and queue.value, state=state and state.value, limit=limit)).jobs
     _print_jobs(rows, as_json=as_json)
 
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
 
 from local.function import FunctionDefinition
 from local.queues import queue_urls
 from local.settings import ROOT, aws_credentials, inherited_environment
 from local.webhook_secrets import secret_ids
+from skincare import function_limits
+from skincare.function_limits import FunctionLimits
 from skincare.jobs.queues import QueueName
 
 MAIL_FROM = "shop@example.com"
@@ -21,11 +22,6 @@ ONCALL = "skincare-local-oncall"
 _CODE = ROOT / "functions"
 _LAYER = ROOT / "layers" / "shared" / "python"
 
-_API_TIMEOUT = timedelta(seconds=20)
-_RELAY_TIMEOUT = timedelta(seconds=50)
-_ONCALL_TIMEOUT = timedelta(seconds=30)
-_MIGRATOR_TIMEOUT = timedelta(minutes=5)
-
 
 @dataclass(frozen=True)
 class Surroundings:
@@ -38,19 +34,19 @@ class Surroundings:
 
     def api(self) -> FunctionDefinition:
         environment = {**self._environment(), **self._gateways(), **_FILES, "SERVES_CUSTOMERS": "true"}
-        return _function("api", "api", _API_TIMEOUT, environment)
+        return _function("api", "api", function_limits.API, environment)
 
     def worker(self, queue: QueueName) -> FunctionDefinition:
         environment = {**self._environment(), **self._gateways(), "WORKER_QUEUE": queue.value}
         if queue is QueueName.DOCUMENTS:
             environment |= _FILES
-        return _function(f"worker-{queue}", "worker", queue.limits.function_timeout, environment)
+        return _function(f"worker-{queue}", "worker", function_limits.worker(queue), environment)
 
     def relay(self) -> FunctionDefinition:
-        return _function("outbox-relay", "outbox_relay", _RELAY_TIMEOUT, self._environment())
+        return _function("outbox-relay", "outbox_relay", function_limits.OUTBOX_RELAY, self._environment())
 
     def oncall(self) -> FunctionDefinition:
-        return _function("oncall", "oncall", _ONCALL_TIMEOUT, self._environment())
+        return _function("oncall", "oncall", function_limits.ONCALL, self._environment())
 
     def _gateways(self) -> dict[str, str]:
         return {
@@ -71,17 +67,15 @@ class Surroundings:
 
 def migrator(owner_url: str) -> FunctionDefinition:
     """Return the function that brings the schema up to date before the others are let in."""
-    return _function("migrator", "migrator", _MIGRATOR_TIMEOUT, {"DATABASE_URL": owner_url})
+    return _function("migrator", "migrator", function_limits.MIGRATOR, {"DATABASE_URL": owner_url})
 
 
-def _function(
-    name: str, package: str, timeout: timedelta, environment: Mapping[str, str], *, memory_mb: int = 512
-) -> FunctionDefinition:
+def _function(name: str, package: str, limits: FunctionLimits, environment: Mapping[str, str]) -> FunctionDefinition:
     return FunctionDefinition(
         name=name,
         handler=f"{package}.lambda_function.lambda_handler",
-        timeout=timeout,
-        memory_mb=memory_mb,
+        timeout=limits.timeout,
+        memory_mb=limits.memory_mb,
         code=_CODE,
         environment={
             **inherited_environment(),

@@ -91,21 +91,26 @@ class Shop:
         assert self.mails() == mails
 
 
-@pytest.fixture
-def shop(database_url: str, aws: AwsSession, aws_endpoint: str, tmp_path: Path) -> Iterator[Shop]:
-    mail = tmp_path / "mails"
-    mail.touch()
+def create_bucket(aws: AwsSession) -> str:
+    """Create a bucket for invoices and return its name."""
     bucket = f"invoices-{uuid.uuid4()}"
     aws.client("s3", PATIENT).create_bucket(
         Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": "ap-southeast-3"}
     )
+    return bucket
+
+
+@pytest.fixture
+def shop(database_url: str, aws: AwsSession, aws_endpoint: str, tmp_path: Path) -> Iterator[Shop]:
+    mail = tmp_path / "mails"
+    mail.touch()
     environ = {
         "DATABASE_URL": database_url,
         "AWS_ENDPOINT_URL": aws_endpoint,
         "QUEUE_URL": create_queue(aws, VisibilityTimeout="1"),
         "DEAD_LETTER_QUEUE_URL": create_queue(aws),
         "MAIL_FILE": str(mail),
-        "INVOICE_BUCKET": bucket,
+        "INVOICE_BUCKET": create_bucket(aws),
     }
     app = crash_process.make_app(environ)
     with psycopg.connect(database_url, autocommit=True) as conn:

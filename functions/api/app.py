@@ -138,6 +138,8 @@ def handle(event: object, context: LambdaContext, app: Callable[[], App]) -> dic
             "isBase64Encoded": False,
         }
     else:
+        if exchange.event.trace_id is not None:
+            logger.append_keys(trace_id=exchange.event.trace_id)
         answer = _resolve(exchange, context)
         method, route = exchange.event.method, exchange.route.path if exchange.route else None
     answer["headers"]["x-request-id"] = request_id
@@ -197,6 +199,7 @@ def _call(route: Route[Any, Any], exchange: _Exchange, path: Mapping[str, str]) 
         headers=event.headers,
         claims=event.claims,
         request_id=exchange.request_id,
+        trace_id=event.trace_id,
     )
     result = route.handle(request, exchange.app)
     return Response(

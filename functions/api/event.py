@@ -11,6 +11,8 @@ from api.errors import RequestMalformed
 
 # What API Gateway makes ("JKJaXmPLvHcESHA="); anything else could break a header or a log line.
 _REQUEST_ID = re.compile(r"[A-Za-z0-9+/=_.:-]{1,128}")
+# AWS, "Tracing header": Root=1-5759e988-bd862e3fe1be46a994272793;Parent=…;Sampled=1
+_TRACE_ROOT = re.compile(r"(?:^|;)Root=(1-[0-9a-f]{8}-[0-9a-f]{24})(?:;|$)")
 _METHOD = re.compile(r"[A-Za-z]{1,20}")
 
 
@@ -25,6 +27,8 @@ class HttpEvent:
     claims: Mapping[str, Any] = field(repr=False)
     body: str | None = field(repr=False)
     is_base64: bool
+    trace_id: str | None = None
+    """X-Ray's, where the gateway says which trace the request belongs to."""
 
 
 def request_id_of(event: object) -> str:
@@ -49,15 +53,22 @@ def read_event(event: object) -> HttpEvent:
         raise RequestMalformed("the event has no path")
     if body is not None and not isinstance(body, str):
         raise RequestMalformed("the body is not text")
+    headers = _headers(members.get("headers"))
     return HttpEvent(
         method=method.upper(),
         path=_canonical(_without_stage(path, context.get("stage"))),
         query_string=query_string,
-        headers=_headers(members.get("headers")),
+        headers=headers,
         claims=_members(_members(_members(context.get("authorizer")).get("jwt")).get("claims")),
         body=body,
         is_base64=members.get("isBase64Encoded") is True,
+        trace_id=_trace_id(headers.get("x-amzn-trace-id", "")),
     )
+
+
+def _trace_id(header: str) -> str | None:
+    root = _TRACE_ROOT.search(header)
+    return root.group(1) if root else None
 
 
 def _members(value: object) -> Mapping[str, Any]:

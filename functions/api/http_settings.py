@@ -41,6 +41,10 @@ class HttpSettings:
     """The longest body that the gateway takes (AWS: "Quotas for configuring and running an HTTP API")."""
     integration_timeout: timedelta = timedelta(seconds=30)
     """How long the gateway waits for the function, which is also the most that AWS allows."""
+    requests_per_second: int = 100
+    """What the gateway lets through in the long run; above it answers 429 itself. The local one never does."""
+    burst: int = 200
+    """Requests that the gateway lets through at once after a quiet time."""
     cors: Cors = field(default_factory=Cors)
 
 

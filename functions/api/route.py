@@ -23,6 +23,7 @@ class Request[Body, Query]:
     headers: Mapping[str, str] = field(repr=False)
     claims: Mapping[str, Any] = field(repr=False)
     request_id: str
+    trace_id: str | None = None
 
     @property
     def customer(self) -> Customer:

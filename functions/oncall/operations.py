@@ -94,7 +94,9 @@ _LOOKS: Mapping[type[Request], Callable[[Any, Database], object | None]] = {
         after=request.after,
         limit=request.limit,
     ),
-    requests.ListJobs: lambda request, database: service.list_jobs(database, state=request.state, limit=request.limit),
+    requests.ListJobs: lambda request, database: service.list_jobs(
+        database, queue=request.queue, state=request.state, limit=request.limit
+    ),
     requests.LookAtJobs: lambda request, database: service.look_at_jobs(
         database, _ids(request.job_ids), order_number=request.order_number, limit=requests.MOST_JOBS
     ),

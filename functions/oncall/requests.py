@@ -83,10 +83,11 @@ class FindDead(Request):
 
 
 class ListJobs(Request):
-    """The newest jobs."""
+    """The newest jobs, all or those of a queue or in a state."""
 
     answer: ClassVar[type[Any]] = Jobs
     operation: Literal["list_jobs"] = "list_jobs"
+    queue: Name | None = None
     state: Name | None = None
     limit: Annotated[int, Field(ge=1, le=1000)] = 100
 

@@ -121,3 +121,18 @@ class TestImporting:
             f"try: exec(compile({statement!r}, {pretended!r}, 'exec'), {{}})\nexcept OSError: pass",
         )
         assert noticed in probe("", source=watched)["seen"]
+
+
+class TestTheDeployment:
+    @pytest.mark.parametrize("module", ["api.http_settings", "skincare.function_limits", "skincare.jobs.queues"])
+    def test_reads_numbers_from_modules_that_need_no_package(self, module: str) -> None:
+        """Run without any installed package: an import of one would fail."""
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", "-B", "-c", f"import sys; sys.path[:0] = sys.argv[1:]; import {module}"]
+            + [str(ROOT / folder) for folder in LAMBDA_CODE],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, "")

@@ -9,6 +9,8 @@ import pytest
 
 from tests.architecture.tree import ROOT
 
+LAYER = "layers/shared/requirements.txt"
+
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
@@ -17,6 +19,8 @@ def checkout(tmp_path: Path) -> Path:
     shutil.copytree(ROOT / "scripts", folder / "scripts")
     shutil.copytree(ROOT / "requirements", folder / "requirements")
     shutil.copy(ROOT / "pyproject.toml", folder)
+    (folder / LAYER).parent.mkdir(parents=True)
+    shutil.copy(ROOT / LAYER, folder / LAYER)
     script = folder / "scripts" / "setup"
     text = script.read_text()
     for place in ("/usr/", "/opt/", "/Library/"):
@@ -65,7 +69,7 @@ def working_python(path: Path) -> None:
 def pretend_environment(checkout: Path, group: str) -> None:
     """Leave what a finished set-up of this group leaves."""
     command(checkout / ".venv" / "bin" / "python", "exit 0")
-    names = (f"requirements/{group}.txt", "requirements/uv.txt", "pyproject.toml")
+    names = (f"requirements/{group}.txt", "requirements/uv.txt", LAYER, "pyproject.toml")
     made_of = "".join((checkout / name).read_text() for name in names)
     (checkout / ".venv" / "made-of").write_text(f"{group}\n{checkout}\n{made_of}")
 
@@ -84,7 +88,7 @@ class TestAnEnvironment:
         working_python(tools / "python3.13")
         assert set_up(checkout, tools, "dev") == (0, f"set up with {tools}/python3.13\n", "")
 
-    @pytest.mark.parametrize("changed", ["requirements/local.txt", "requirements/uv.txt", "pyproject.toml"])
+    @pytest.mark.parametrize("changed", ["requirements/local.txt", "requirements/uv.txt", LAYER, "pyproject.toml"])
     def test_is_stale_once_a_file_changed_that_it_was_made_of(self, checkout: Path, tools: Path, changed: str) -> None:
         pretend_environment(checkout, "local")
         with (checkout / changed).open("a") as file:

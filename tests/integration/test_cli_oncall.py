@@ -16,6 +16,7 @@ from cli.pace import Pace
 from cli.tables import duration
 from skincare.adapters.functions import FunctionUnreachable
 from skincare.app import App
+from skincare.jobs.catalog import ProcessPayment
 from skincare.jobs.queues import QueueName
 from skincare.jobs.repository import lease, operations, quarantine
 from skincare.jobs.retry import Completed
@@ -279,6 +280,15 @@ class TestJobs:
         assert [job["id"] for job in as_json(run("jobs", "list", "--json"))] == [str(new.job_id), str(old.job_id)]
         assert str(old.job_id) in run("jobs", "list").stdout
         assert as_json(run("jobs", "list", "--state", "completed", "--json")) == []
+
+    def test_of_one_queue_leave_the_others_out(self, run: Run, conn: Connection) -> None:
+        mail = ledger.enqueue(conn)
+        ledger.enqueue(conn, ProcessPayment(event_id=str(UUID(int=7))))
+        assert [job["id"] for job in as_json(run("jobs", "list", "--queue", "notifications", "--json"))] == [
+            str(mail.job_id)
+        ]
+        assert as_json(run("jobs", "list", "--queue", "notifications", "--state", "completed", "--json")) == []
+        assert run("jobs", "list", "--queue", "mails").exit_code == 2
 
     def test_are_watched_until_they_end(
         self, run: Run, conn: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch

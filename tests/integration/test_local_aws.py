@@ -68,6 +68,25 @@ class TestTheQueuesOfTheLocalAws:
             "maxReceiveCount": MAX_RECEIVE_COUNT,
         }
 
+    def test_a_message_past_its_count_stays_where_it_is_until_somebody_receives(
+        self, aws: AwsSession, endpoint: str
+    ) -> None:
+        # So with consumers off the dead-letter queue looks empty, and the age of the oldest message must alarm.
+        sqs = aws.client("sqs", QUICK)
+        url = queue_url(endpoint, QueueName.DOCUMENTS)
+
+        def depth(queue_url: str) -> str:
+            found = sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=["ApproximateNumberOfMessages"])
+            return str(found["Attributes"]["ApproximateNumberOfMessages"])
+
+        sqs.send_message(QueueUrl=url, MessageBody="x")
+        for _ in range(MAX_RECEIVE_COUNT):
+            assert sqs.receive_message(QueueUrl=url, VisibilityTimeout=0)["Messages"]
+        assert (depth(url), depth(f"{url}-dead-letters")) == ("1", "0")
+        assert "Messages" not in sqs.receive_message(QueueUrl=url, VisibilityTimeout=0)
+        assert (depth(url), depth(f"{url}-dead-letters")) == ("0", "1")
+        sqs.purge_queue(QueueUrl=f"{url}-dead-letters")
+
     def test_one_that_was_deleted_is_missed(self, aws: AwsSession, endpoint: str) -> None:
         sqs = aws.client("sqs", QUICK)
         assert missing_queues(sqs) == []

@@ -14,7 +14,7 @@ from oncall.lambda_function import lambda_handler
 from oncall.requests import Death
 from skincare.app import App
 from skincare.database.connection import Database, StaticCredentials
-from skincare.jobs.catalog import ProcessPayment
+from skincare.jobs.catalog import ProcessPayment, SendConfirmationEmail
 from skincare.jobs.models import DueJob
 from skincare.jobs.queues import QueueName
 from skincare.jobs.repository import lease, quarantine
@@ -109,6 +109,12 @@ class TestFindingDeadJobs:
         assert [each.past_use for each in ask(app, requests.FindDead()).jobs] == [None]
         conn.execute("UPDATE orders SET status = 'cancelled', cancelled_at = now()")
         assert [each.past_use for each in ask(app, requests.FindDead()).jobs] == ["the order is cancelled"]
+
+    def test_that_names_no_order_is_not_said_to_have_nothing_left_to_do(self, app: App, conn: Connection) -> None:
+        dead_job(conn, SendConfirmationEmail.model_construct())
+        dead_job(conn, SendConfirmationEmail(order_number="SKN-00000-00009"))
+        found = [each.past_use for each in ask(app, requests.FindDead()).jobs]
+        assert found == [None, "there is no such order"]
 
 
 class TestRedriving:

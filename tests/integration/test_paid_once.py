@@ -102,6 +102,7 @@ def test_fifty_equal_events_and_three_workers_give_one_payment_one_mail_and_one_
     assert invoice in text_of(workers.store.files[key])
     states = conn.execute("SELECT job_type, state FROM jobs WHERE job_type <> 'send_confirmation_email'").fetchall()
     assert sorted(states) == [
+        ("expire_order", "cancelled"),
         ("generate_invoice_pdf", "completed"),
         ("process_payment", "completed"),
         ("send_payment_received_email", "completed"),

@@ -117,8 +117,11 @@ class TestAWebhook:
 
     @every_gateway
     def test_that_is_forged_is_refused(self, app: App, conn: Connection, gateway: str) -> None:
-        answer = send(app, gateway, secret=OTHER_SECRETS[gateway])
+        with recorded_log() as log:
+            answer = send(app, gateway, secret=OTHER_SECRETS[gateway])
         assert (answer.status, answer.code, events(conn)) == (401, "signature_invalid", [])
+        (refused,) = [line for line in log.lines if line["message"] == "payment.webhook_refused"]
+        assert (refused["gateway"], refused["level"]) == (gateway, "WARNING")
 
     def test_needs_no_token_and_looks_at_none(self, app: App) -> None:
         webhook = webhook_of("standard_webhooks", at=datetime.now(UTC))

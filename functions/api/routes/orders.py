@@ -26,6 +26,7 @@ def place_order(request: Request[OrderRequest, None], app: App) -> Order:
             email=customer.email,
             locale=preferred_locale(customer.claims.get("locale"), request.headers.get("accept-language", "")),
             request_id=request.request_id,
+            trace_id=request.trace_id,
             expected_total_rupiah=wishes.expected_total_rupiah,
             recipient_name=wishes.recipient_name,
             shipping_address=wishes.shipping_address,

@@ -71,6 +71,7 @@ def _take(gateway: str, path: str, request: Request[bytes, None], app: App) -> T
         database=app.database,
         publisher=app.publisher,
         request_id=request.request_id,
+        trace_id=request.trace_id,
         now=datetime.now(UTC),
         merchant_ids=app.settings.merchant_ids,
     )

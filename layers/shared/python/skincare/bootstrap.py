@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from skincare.adapters.aws import AwsSession
+from skincare.adapters.database_token import IamDatabaseCredentials
 from skincare.adapters.gateways.midtrans import MidtransClient
 from skincare.adapters.gateways.standard_webhooks import StandardWebhooksClient
 from skincare.adapters.gateways.xendit import XenditClient
@@ -83,6 +84,8 @@ def worker_queue(settings: Settings) -> QueueName:
 
 
 def _credentials(settings: Settings, aws: AwsSession) -> Credentials:
+    if settings.database_iam_auth:
+        return IamDatabaseCredentials(settings.database_url, keys=settings.aws_keys, region=settings.aws_region)
     if settings.database_secret_id is None:
         return StaticCredentials(settings.database_url)
     return SecretsManagerDatabaseCredentials(settings.database_url, settings.database_secret_id, aws=aws)

@@ -29,6 +29,8 @@ class Settings:
     database_url: str = field(repr=False)
     """A libpq URL; without a password where DATABASE_SECRET_ID names the secret that holds it."""
     database_secret_id: str | None
+    database_iam_auth: bool
+    """Functions log in with a token of IAM: the URL names the user and has no password."""
     aws_endpoint_url: str | None
     """Only the local system sets it: every AWS client talks to that address."""
     aws_region: str | None
@@ -70,6 +72,7 @@ class Settings:
             release=env.get("RELEASE", "unreleased"),
             database_url=_required(env, "DATABASE_URL"),
             database_secret_id=env.get("DATABASE_SECRET_ID") or None,
+            database_iam_auth=env.get("DATABASE_IAM_AUTH") == "true",
             aws_endpoint_url=env.get("AWS_ENDPOINT_URL") or None,
             aws_region=env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or None,
             aws_keys=_aws_keys(env),

@@ -33,6 +33,8 @@ class Metric(StrEnum):
     OUTBOX_LATENESS = "OutboxLateness"
     """Seconds by which the job that has waited longest is late for SQS; 0 where none is."""
     DEAD_JOBS = "DeadJobs"
+    QUARANTINED_MESSAGES = "QuarantinedMessages"
+    """Messages of dead-letter queues that belong to no job and that nobody has dealt with."""
     UNAPPLIED_PAYMENT_EVENTS = "UnappliedPaymentEvents"
     """Events that should have been applied five minutes ago."""
     QUARANTINED_PAYMENT_EVENTS = "QuarantinedPaymentEvents"

@@ -6,7 +6,11 @@ from skincare.metrics import Metric
 
 
 def job_gauges(database: Database) -> dict[Metric, float]:
-    """Measure how late the outbox is and how many jobs are dead. One statement."""
+    """Measure how late the outbox is, how many jobs are dead and how many messages belong to none. One statement."""
     with database.connection() as conn:
         backlog = operations.backlog(conn)
-    return {Metric.OUTBOX_LATENESS: backlog.lateness.total_seconds(), Metric.DEAD_JOBS: backlog.dead}
+    return {
+        Metric.OUTBOX_LATENESS: backlog.lateness.total_seconds(),
+        Metric.DEAD_JOBS: backlog.dead,
+        Metric.QUARANTINED_MESSAGES: backlog.quarantined_messages,
+    }

@@ -38,6 +38,7 @@ class DueJob:
     payload: dict[str, Any] = field(repr=False)
     publish_at: datetime
     request_id: str | None = None
+    trace_id: str | None = None
     order_number: str | None = None
     dead_letter: Reason | None = None
 
@@ -78,6 +79,7 @@ class Claim:
     """How long the job has been tried, counted from its last redrive, `run_at` or insert."""
     order_number: str | None = None
     request_id: str | None = None
+    trace_id: str | None = None
 
 
 class SweepVerdict(StrEnum):
@@ -107,6 +109,8 @@ class Backlog:
 
     lateness: timedelta
     dead: int
+    quarantined_messages: int
+    """Messages that belong to no job and that nobody has dealt with."""
 
 
 @dataclass(frozen=True)

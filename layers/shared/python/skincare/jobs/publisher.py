@@ -109,7 +109,8 @@ def _send(queue: Queue, due: list[DueJob]) -> dict[int, EnqueueFailure]:
 def _message(job: DueJob) -> OutgoingMessage:
     dead = job.dead_letter
     envelope = Envelope(job.job_id, job.job_type, job.payload, dead.dead_letter_no if dead else None)
-    attributes = {"request_id": job.request_id, "order_number": job.order_number}
+    # A plain attribute and not X-Ray's own header, which would let Lambda take a relay and its worker for a loop.
+    attributes = {"request_id": job.request_id, "trace_id": job.trace_id, "order_number": job.order_number}
     if dead:
         attributes |= {
             "error_class": dead.error_class,

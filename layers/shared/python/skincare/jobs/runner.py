@@ -149,6 +149,7 @@ def _execute[A](registration: Registration[A], claim: Claim, app: A) -> tuple[Ou
         job_type=claim.job_type,
         order_number=claim.order_number,
         request_id=claim.request_id,
+        trace_id=claim.trace_id,
         attempt=claim.attempts,
     )
     try:

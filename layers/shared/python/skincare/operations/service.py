@@ -55,10 +55,10 @@ def find_dead(database: Database, which: Which, *, after: UUID | None, limit: in
     )
 
 
-def list_jobs(database: Database, *, state: str | None, limit: int) -> Jobs:
-    """Return the newest jobs."""
+def list_jobs(database: Database, *, queue: str | None, state: str | None, limit: int) -> Jobs:
+    """Return the newest jobs, all or those of a queue or in a state."""
     with database.connection() as conn:
-        return Jobs(tuple(operations.list_jobs(conn, state=state, limit=limit)))
+        return Jobs(tuple(operations.list_jobs(conn, queue=queue, state=state, limit=limit)))
 
 
 def look_at_jobs(database: Database, job_ids: Sequence[JobId], *, order_number: str | None, limit: int) -> Jobs:

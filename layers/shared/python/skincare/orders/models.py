@@ -86,6 +86,7 @@ class PlaceOrder:
     email: EmailAddress
     locale: Locale
     request_id: str
+    trace_id: str | None = None
     expected_total_rupiah: int | None = None
     """What the customer was shown: a higher total is refused, a lower one is passed on."""
     recipient_name: str | None = field(default=None, repr=False)

@@ -64,7 +64,7 @@ def place(conn: Connection, request: PlaceOrder, *, order_number: OrderNumber, j
                     p_shipping_address => %(shipping_address)s, p_note => %(note)s,
                     p_request_id => %(request_id)s, p_job_id => %(job_id)s, p_job_type => %(job_type)s,
                     p_job_queue => %(job_queue)s, p_maximum_lines => %(maximum_lines)s,
-                    p_timer_id => %(timer_id)s, p_expires_in => %(expires_in)s
+                    p_timer_id => %(timer_id)s, p_expires_in => %(expires_in)s, p_trace_id => %(trace_id)s
                 )""",
                 {
                     "user_id": request.user_id,
@@ -78,6 +78,7 @@ def place(conn: Connection, request: PlaceOrder, *, order_number: OrderNumber, j
                     "shipping_address": request.shipping_address,
                     "note": request.note,
                     "request_id": request.request_id,
+                    "trace_id": request.trace_id,
                     "job_id": job_id,
                     "job_type": payload.job_type,
                     "job_queue": payload.queue,
@@ -105,6 +106,7 @@ def place(conn: Connection, request: PlaceOrder, *, order_number: OrderNumber, j
             payload=payload.model_dump(),
             publish_at=row["publish_at"],
             request_id=request.request_id,
+            trace_id=request.trace_id,
             order_number=order_number,
         ),
     )

@@ -55,6 +55,7 @@ def store(
     event_id: EventId,
     job_id: JobId,
     request_id: str | None,
+    trace_id: str | None = None,
     source: EventSource = EventSource.WEBHOOK,
 ) -> Intake:
     """Store an event with its job in one statement, once per gateway and key."""
@@ -73,8 +74,8 @@ def store(
             ) ON CONFLICT (gateway, event_key) DO NOTHING
             RETURNING state
         ), job AS (
-            INSERT INTO jobs (id, job_type, queue, payload, order_number, request_id, publish_at)
-            SELECT %(job_id)s, %(job_type)s, %(queue)s, %(payload)s, %(order_number)s, %(request_id)s,
+            INSERT INTO jobs (id, job_type, queue, payload, order_number, request_id, trace_id, publish_at)
+            SELECT %(job_id)s, %(job_type)s, %(queue)s, %(payload)s, %(order_number)s, %(request_id)s, %(trace_id)s,
                 now() + interval '30 seconds'
             FROM event WHERE state = 'received'
             RETURNING publish_at
@@ -90,6 +91,7 @@ def store(
             "state": event.state,
             "flaw": event.flaw,
             "request_id": request_id,
+            "trace_id": trace_id,
             "source": source,
             "job_id": job_id,
             "job_type": payload.job_type,
@@ -108,6 +110,7 @@ def store(
         payload=payload.model_dump(),
         publish_at=publish_at,
         request_id=request_id,
+        trace_id=trace_id,
         order_number=report.order_number,
     )
     return Intake(is_new=True, job=job)
@@ -118,8 +121,7 @@ def is_told_differently(conn: Connection, event: GatewayEvent, *, gateway: str) 
     row = conn.execute(
         """
         SELECT (order_number, transaction_id, reported_status, amount_rupiah, currency, refund_key) IS DISTINCT FROM (
-            %(order_number)s::text, %(transaction_id)s::text, %(reported_status)s::text, %(amount_rupiah)s::bigint,
-            %(currency)s::text, %(refund_key)s::text
+            %(order_number)s, %(transaction_id)s, %(reported_status)s, %(amount_rupiah)s, %(currency)s, %(refund_key)s
         ) FROM payment_events WHERE gateway = %(gateway)s AND event_key = %(event_key)s""",
         {"gateway": gateway, "event_key": event.key, **_said(event.report)},
     ).fetchone()

@@ -54,6 +54,7 @@ def receive(
     database: Database,
     publisher: Publisher,
     request_id: str,
+    trace_id: str | None = None,
     now: datetime,
     merchant_ids: Mapping[str, str] | None = None,
 ) -> None:
@@ -76,6 +77,7 @@ def receive(
         event_id=event_id,
         job_id=new_job_id(),
         request_id=request_id,
+        trace_id=trace_id,
     )
     try:
         with database.connection(answer_within_s=_ANSWER_WITHIN_S) as conn:
@@ -191,6 +193,15 @@ def _setting_aside_what_is_overdue(event_id: EventId, database: Database) -> Ite
 
 
 def _verified(gateway: Gateway, webhook: Webhook, secrets: SecretStore, now: datetime) -> GatewayEvent:
+    try:
+        return _read_by_known_secrets(gateway, webhook, secrets, now)
+    except SignatureInvalid as error:
+        # An alarm counts this event: many are a forger, or a secret of ours that is not the gateway's any more.
+        logger.warning("payment.webhook_refused", gateway=gateway.name, reason=str(error))
+        raise
+
+
+def _read_by_known_secrets(gateway: Gateway, webhook: Webhook, secrets: SecretStore, now: datetime) -> GatewayEvent:
     known = secrets.secrets(gateway.name)
     try:
         return gateway.read(webhook, known, now)

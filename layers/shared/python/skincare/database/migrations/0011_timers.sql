@@ -19,8 +19,11 @@ $$;
 
 ALTER TABLE orders ADD COLUMN expired_at timestamptz;
 
--- As before, and the order's timer. An older release calls it without the last two arguments while a deploy goes
--- on: its orders expire as well.
+-- The trace of X-Ray that the job's request belongs to.
+ALTER TABLE jobs ADD COLUMN trace_id text CHECK (length(trace_id) BETWEEN 1 AND 100);
+
+-- As before, with the order's timer and the trace. An older release calls it without the last three arguments while a
+-- deploy goes on: its orders expire as well.
 DROP FUNCTION place_order(
     text, text, bytea, text, bigint, text, text, text, text, text, text, uuid, text, text, integer
 );
@@ -41,7 +44,8 @@ CREATE FUNCTION place_order(
     p_job_queue text,
     p_maximum_lines integer,
     p_timer_id uuid DEFAULT gen_random_uuid(),
-    p_expires_in interval DEFAULT '24 hours 15 minutes'
+    p_expires_in interval DEFAULT '24 hours 15 minutes',
+    p_trace_id text DEFAULT NULL
 ) RETURNS TABLE (
     outcome text, order_number text, total_rupiah bigint, created_at timestamptz, items jsonb, publish_at timestamptz
 )
@@ -103,17 +107,18 @@ BEGIN
 
         DELETE FROM cart_items i WHERE i.user_id = p_user_id;
 
-        INSERT INTO jobs (id, job_type, queue, payload, order_number, request_id, publish_at)
+        INSERT INTO jobs (id, job_type, queue, payload, order_number, request_id, trace_id, publish_at)
         VALUES (
             p_job_id, p_job_type, p_job_queue, jsonb_build_object('order_number', p_order_number),
-            p_order_number, p_request_id, now() + interval '30 seconds'
+            p_order_number, p_request_id, p_trace_id, now() + interval '30 seconds'
         ) RETURNING jobs.publish_at INTO v_publish_at;
 
         INSERT INTO jobs (
-            id, job_type, queue, payload, order_number, request_id, run_at, publish_at, budget_from, unique_key
+            id, job_type, queue, payload, order_number, request_id, trace_id, run_at, publish_at, budget_from,
+            unique_key
         ) VALUES (
             p_timer_id, 'expire_order', 'payments', jsonb_build_object('order_number', p_order_number),
-            p_order_number, p_request_id, now() + p_expires_in, now() + p_expires_in, now() + p_expires_in,
+            p_order_number, p_request_id, p_trace_id, now() + p_expires_in, now() + p_expires_in, now() + p_expires_in,
             'expire_order:' || p_order_number
         );
     ELSE

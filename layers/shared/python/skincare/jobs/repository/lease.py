@@ -86,7 +86,7 @@ def claim(
                 WHEN 'busy' THEN d.lease_until
                 WHEN 'early' THEN coalesce(d.retry_at, d.run_at)
             END - now()))::double precision AS wait_s,
-            d.job_type, l.payload, l.attempts, l.order_number, l.request_id,
+            d.job_type, l.payload, l.attempts, l.order_number, l.request_id, l.trace_id,
             extract(epoch FROM now() - l.budget_from)::double precision AS age_s
         FROM wanted w LEFT JOIN judged d ON d.id = w.id LEFT JOIN leased l ON l.id = w.id
         ORDER BY w.id""",
@@ -117,6 +117,7 @@ def _claim(row: dict[str, Any]) -> Claim:
         age=timedelta(seconds=row["age_s"]),
         order_number=row["order_number"],
         request_id=row["request_id"],
+        trace_id=row["trace_id"],
     )
 
 

@@ -45,27 +45,31 @@ def retry_now(conn: Connection, job_ids: Sequence[JobId]) -> set[JobId]:
     return {row[0] for row in cur}
 
 
-def list_jobs(conn: Connection, *, state: str | None = None, limit: int = 1000) -> list[JobRow]:
-    """Return the newest jobs first, all or those of one state."""
+def list_jobs(
+    conn: Connection, *, queue: str | None = None, state: str | None = None, limit: int = 1000
+) -> list[JobRow]:
+    """Return the newest jobs first, all or those of one queue, of one state, or of both."""
     cur = conn.cursor(row_factory=class_row(JobRow))
     cur.execute(
         """
         SELECT id::text, job_type AS type, queue, state, order_number, attempts, crashes, dead_letter_no, created_at,
             run_at, publish_at, retry_at, finished_at, error_class, error_message, request_id
-        FROM jobs WHERE %(state)s::text IS NULL OR state = %(state)s
+        FROM jobs
+        WHERE (%(queue)s::text IS NULL OR queue = %(queue)s) AND (%(state)s::text IS NULL OR state = %(state)s)
         ORDER BY created_at DESC, id DESC LIMIT %(limit)s""",
-        {"state": state, "limit": limit},
+        {"queue": queue, "state": state, "limit": limit},
     )
     return cur.fetchall()
 
 
 def backlog(conn: Connection) -> Backlog:
-    """Return how the ledger stands, by two indexes that hold little on a good day."""
+    """Return how the ledger stands, by three indexes that hold little on a good day."""
     row = (
         conn.cursor(row_factory=class_row(Backlog))
         .execute("""
         SELECT (SELECT greatest(coalesce(now() - min(publish_at), '0'), '0') FROM jobs) AS lateness,
-            (SELECT count(*) FROM jobs WHERE state IN ('dead_letter', 'investigated')) AS dead""")
+            (SELECT count(*) FROM jobs WHERE state IN ('dead_letter', 'investigated')) AS dead,
+            (SELECT count(*) FROM quarantined_messages WHERE closed_at IS NULL) AS quarantined_messages""")
         .fetchone()
     )
     assert row is not None  # noqa: S101  a SELECT without FROM answers a row

@@ -105,7 +105,7 @@ def take_due(conn: Connection, *, limit: int) -> list[DueJob]:
             SELECT id FROM jobs WHERE publish_at <= now()
             ORDER BY publish_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
         )
-        RETURNING id, job_type, queue, payload, publish_at, request_id, order_number,
+        RETURNING id, job_type, queue, payload, publish_at, request_id, trace_id, order_number,
             state IN ('dead_letter', 'investigated') AS dead,
             dead_letter_no, error_class, error_message, attempts, crashes, first_failed_at, last_failed_at, release""",
         {"limit": limit},
@@ -125,7 +125,7 @@ def take_these(conn: Connection, job_ids: Sequence[JobId]) -> list[DueJob]:
                 AND state IN ('pending', 'queued', 'retry_waiting')
             FOR UPDATE SKIP LOCKED
         )
-        RETURNING id, job_type, queue, payload, publish_at, request_id, order_number, false AS dead,
+        RETURNING id, job_type, queue, payload, publish_at, request_id, trace_id, order_number, false AS dead,
             dead_letter_no, error_class, error_message, attempts, crashes, first_failed_at, last_failed_at, release""",
         {"ids": list(job_ids)},
     )
@@ -150,6 +150,7 @@ def _due_job(row: dict[str, Any]) -> DueJob:
         payload=row["payload"],
         publish_at=row["publish_at"],
         request_id=row["request_id"],
+        trace_id=row["trace_id"],
         order_number=row["order_number"],
         dead_letter=reason if row["dead"] else None,
     )

@@ -93,17 +93,17 @@ def past_use(conn: Connection, job_ids: Sequence[JobId]) -> dict[JobId, str]:
             SELECT w.id, CASE w.job_type
                 WHEN 'generate_invoice_pdf' THEN CASE WHEN v.made_at IS NOT NULL THEN 'the invoice is made' END
                 WHEN 'expire_order' THEN CASE
-                    WHEN o.id IS NULL THEN 'there is no such order'
+                    WHEN o.id IS NULL AND w.order_number IS NOT NULL THEN 'there is no such order'
                     WHEN o.status <> 'pending' THEN 'the order is ' || o.status
                 END
                 WHEN 'send_refund' THEN CASE WHEN r.state <> 'requested' THEN 'the refund is ' || r.state END
                 WHEN 'send_payment_received_email' THEN CASE
-                    WHEN o.id IS NULL THEN 'there is no such order'
+                    WHEN o.id IS NULL AND w.order_number IS NOT NULL THEN 'there is no such order'
                     WHEN t.status IS NOT NULL THEN 'the customer was told, or cannot be'
                     WHEN o.status IN ('cancelled', 'expired', 'refunded') THEN 'the order is ' || o.status
                 END
                 WHEN 'send_confirmation_email' THEN CASE
-                    WHEN o.id IS NULL THEN 'there is no such order'
+                    WHEN o.id IS NULL AND w.order_number IS NOT NULL THEN 'there is no such order'
                     WHEN n.status IS NOT NULL THEN 'the customer was told, or cannot be'
                     WHEN o.status IN ('cancelled', 'expired', 'refunded') THEN 'the order is ' || o.status
                 END

@@ -1,0 +1,83 @@
+"""What SES tells about mails that did not arrive, handed to the function that remembers their addresses."""
+
+from collections.abc import Mapping
+
+import aws_cdk as cdk
+from aws_cdk import aws_events as events
+from aws_cdk import aws_events_targets as targets
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_lambda_destinations as destinations
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from infra.acknowledgements import acknowledge
+from infra.build import Build
+from infra.function import ShopFunction
+from infra.layer import SharedLayer
+from infra.network import Network
+from infra.stage import Stage
+from skincare import function_limits
+
+CONCURRENCY = 2
+
+
+class MailEvents(Construct):
+    """A rule for the bounces and complaints of one configuration set, and its function. It is tried three times."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        stage: Stage,
+        build: Build,
+        layer: SharedLayer,
+        network: Network,
+        configuration_set: str,
+        environment: Mapping[str, str],
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self.run = ShopFunction(
+            self,
+            "Run",
+            stage=stage,
+            build=build,
+            layer=layer,
+            network=network,
+            package="mail_events",
+            name="mail-events",
+            description="Remembers addresses that shall get no further mail",
+            limits=function_limits.MAIL_EVENTS,
+            environment=environment,
+            reserved_concurrency=CONCURRENCY,
+        )
+        self.failures = sqs.Queue(
+            self,
+            "Failures",
+            queue_name=f"skincare-{stage.name}-mail-event-failures",
+            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            enforce_ssl=True,
+            retention_period=cdk.Duration.days(14),
+        )
+        reason = "What lies here waits for a person."
+        acknowledge(self.failures, "AwsSolutions-SQS3", reason)
+        acknowledge(self.failures, "Serverless-SQSRedrivePolicy", reason)
+        acknowledge(self.run.function, "Serverless-LambdaDLQ", "Its failures go to the destination of its own.")
+        lambda_.EventInvokeConfig(
+            self,
+            "Thrice",
+            function=self.run.function,
+            retry_attempts=2,
+            on_failure=destinations.SqsDestination(self.failures),
+        )
+        events.Rule(
+            self,
+            "Rule",
+            description="Bounces and complaints of our mails",
+            event_pattern=events.EventPattern(
+                source=["aws.ses"],
+                detail_type=["Email Bounced", "Email Complaint Received"],
+                detail={"mail": {"tags": {"ses:configuration-set": [configuration_set]}}},
+            ),
+            targets=[targets.LambdaFunction(self.run.function, dead_letter_queue=self.failures)],
+        )

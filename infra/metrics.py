@@ -1,0 +1,100 @@
+"""The metrics that the functions write themselves: names and dimensions, each with few possible values."""
+
+from enum import StrEnum
+
+import aws_cdk as cdk
+from aws_cdk import aws_cloudwatch as cw
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from infra.stage import Stage
+
+NAMESPACE = "Skincare"
+
+
+class ShopMetric(StrEnum):
+    """Names; the comment tells the dimensions beside Stage."""
+
+    # JobType
+    JOBS_COMPLETED = "JobsCompleted"
+    JOBS_RETRIED = "JobsRetried"
+    JOBS_DEAD = "JobsDead"
+    JOB_DURATION_MS = "JobDuration"
+    QUEUE_DELAY_S = "QueueDelay"
+    # Queue
+    ITEMS_FAILED = "ItemsFailed"
+    # none
+    OUTBOX_LATENESS_S = "OutboxLateness"
+    UNAPPLIED_PAYMENT_EVENTS = "UnappliedPaymentEvents"
+    OPEN_PAYMENT_ANOMALIES = "OpenPaymentAnomalies"
+    QUARANTINED_PAYMENT_EVENTS = "QuarantinedPaymentEvents"
+    QUARANTINED_MESSAGES = "QuarantinedMessages"
+    DEAD_JOBS = "DeadJobs"
+
+
+class LogMetric(StrEnum):
+    """Metrics that CloudWatch counts by an event in a log."""
+
+    EMAIL_SENDING_STOPPED = "EmailSendingStopped"
+    WEBHOOKS_REFUSED = "WebhooksRefused"
+
+
+def shop_metric(
+    stage: Stage, metric: ShopMetric, *, statistic: str, minutes: int = 5, label: str | None = None, **dimensions: str
+) -> cw.Metric:
+    """Return one metric of a stage, such as `shop_metric(…, ITEMS_FAILED, statistic="Sum", Queue="payments")`."""
+    return cw.Metric(
+        namespace=NAMESPACE,
+        metric_name=metric.value,
+        dimensions_map={"Stage": stage.name, **dimensions},
+        statistic=statistic,
+        period=cdk.Duration.minutes(minutes),
+        label=label,
+    )
+
+
+def count_in_log(scope: Construct, metric: LogMetric, *, stage: Stage, log: logs.ILogGroup, event: str) -> cw.Metric:
+    """Let CloudWatch count a log event, and return the metric."""
+    logs.MetricFilter(
+        scope,
+        metric.value,
+        log_group=log,
+        filter_pattern=logs.FilterPattern.string_value("$.message", "=", event),
+        metric_namespace=_log_namespace(stage),
+        metric_name=metric.value,
+        metric_value="1",
+        default_value=0,
+    )
+    return log_metric(stage, metric)
+
+
+def log_metric(stage: Stage, metric: LogMetric) -> cw.Metric:
+    """Return how often a log event came in five minutes."""
+    return cw.Metric(
+        namespace=_log_namespace(stage), metric_name=metric.value, statistic="Sum", period=cdk.Duration.minutes(5)
+    )
+
+
+def _log_namespace(stage: Stage) -> str:
+    # A filter takes dimensions from the line only, and the line does not name its stage.
+    return f"{NAMESPACE}/{stage.name}"
+
+
+def by_dimension(stage: Stage, metric: ShopMetric, dimension: str, *, statistic: str) -> cw.MathExpression:
+    """Return a metric for every value of a dimension, those included that a later release brings."""
+    search = f'{{{NAMESPACE},Stage,{dimension}}} MetricName="{metric}" Stage="{stage.name}"'
+    return cw.MathExpression(
+        expression=f"SEARCH('{search}', '{statistic}', 300)", using_metrics={}, label="", period=cdk.Duration.minutes(5)
+    )
+
+
+def function_metric(function_name: str, metric: str, *, statistic: str, label: str | None = None) -> cw.Metric:
+    """Return a metric that Lambda writes about a function."""
+    return cw.Metric(
+        namespace="AWS/Lambda",
+        metric_name=metric,
+        dimensions_map={"FunctionName": function_name},
+        statistic=statistic,
+        period=cdk.Duration.minutes(5),
+        label=label,
+    )

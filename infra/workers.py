@@ -1,0 +1,148 @@
+"""The Workers stack: everything that works behind the API. It deploys without the API."""
+
+import aws_cdk as cdk
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from infra.alarm import Alarms
+from infra.build import Build
+from infra.data import DataStack, acknowledge_invoice_objects
+from infra.function_alarms import add_function_alarms
+from infra.layer import SharedLayer
+from infra.mail_events import MailEvents
+from infra.oncall import Oncall
+from infra.outbox_relay import OutboxRelay
+from infra.stage import Stage
+from infra.worker import Worker
+from infra.workers_alarms import add_job_alarms, add_mail_alarm, add_mail_event_alarm, add_payment_alarms
+from skincare.jobs.queues import QueueName
+
+
+class WorkersStack(cdk.Stack):
+    """A worker per queue, the outbox relay, and the functions of on-call and of mail events."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, stage: Stage, build: Build, data: DataStack) -> None:
+        super().__init__(
+            scope,
+            construct_id,
+            description=f"Skincare {stage.name}: workers, outbox relay, on-call",
+            termination_protection=stage.keep_data,
+        )
+        self.add_stack_dependency(data)
+        self._stage, self._build, self._data = stage, build, data
+        self._layer = SharedLayer(self, "Layer", build=build)
+        self.workers = {queue: self._worker(queue) for queue in QueueName}
+        self._grant_what_one_queue_needs()
+        self.relay = self._relay()
+        self.oncall = self._oncall()
+        self.mail_events = self._mail_events()
+
+        alarms = Alarms(self, "Alarms", stage=stage, topic=data.topics.alarms)
+        for queue, worker in self.workers.items():
+            hurts = f"Jobs of the queue {queue} wait and are tried again."
+            add_function_alarms(alarms, worker.run, short=f"worker-{queue}", hurts=hurts)
+        hurts = "Jobs that were not published at once, and retries that SQS lost, do not run."
+        add_function_alarms(alarms, self.relay.run, short="outbox-relay", hurts=hurts)
+        hurts = "Mails go on to addresses that bounce, until SES stops us."
+        add_function_alarms(alarms, self.mail_events.run, short="mail-events", hurts=hurts)
+        add_mail_event_alarm(alarms, failures=self.mail_events.failures, hurts=hurts)
+        add_job_alarms(alarms, stage=stage, relay_failures=self.relay.failures)
+        add_mail_alarm(alarms, stage=stage, worker=self.workers[QueueName.NOTIFICATIONS].run)
+        add_payment_alarms(alarms, stage=stage)
+        cdk.CfnOutput(self, "OncallFunction", value=self.oncall.run.name)
+
+    def _worker(self, queue: QueueName) -> Worker:
+        data = self._data
+        pair = data.queues[queue]
+        extra = data.secrets.environment if queue is QueueName.PAYMENTS else {}
+        worker = Worker(
+            self,
+            f"{queue.value.capitalize()}Worker",
+            stage=self._stage,
+            build=self._build,
+            layer=self._layer,
+            network=data.network,
+            queue=pair,
+            environment={**data.function_environment, **extra},
+        )
+        data.database.grant_connect(worker.run.function)
+        worker.run.allow(
+            "sqs:ReceiveMessage",
+            "sqs:DeleteMessage",
+            "sqs:ChangeMessageVisibility",
+            "sqs:GetQueueAttributes",
+            on=[pair.source.queue_arn],
+        )
+        worker.run.allow("sqs:SendMessage", on=[*data.source_arns, pair.dead_letters.queue_arn])
+        return worker
+
+    def _grant_what_one_queue_needs(self) -> None:
+        data = self._data
+        mail = self.workers[QueueName.NOTIFICATIONS].run
+        mail.allow("ses:SendEmail", "ses:SendRawEmail", on=data.mail.arns)
+        # After a refusal the worker asks SES whether our own set-up is why. GetAccount takes no resource.
+        mail.allow("ses:GetEmailIdentity", on=data.mail.lookup_arns)
+        mail.allow("ses:GetConfigurationSet", on=data.mail.arns[1:])
+        mail.allow("ses:GetAccount", on=["*"])
+        self.workers[QueueName.PAYMENTS].run.allow("secretsmanager:GetSecretValue", on=data.secrets.arns)
+        documents = self.workers[QueueName.DOCUMENTS].run
+        documents.allow("s3:GetObject", "s3:PutObject", on=[data.invoice_objects])
+        acknowledge_invoice_objects(documents, data)
+
+    def _relay(self) -> OutboxRelay:
+        data = self._data
+        relay = OutboxRelay(
+            self,
+            "OutboxRelay",
+            stage=self._stage,
+            build=self._build,
+            layer=self._layer,
+            network=data.network,
+            environment=data.function_environment,
+        )
+        data.database.grant_connect(relay.run.function)
+        relay.run.allow("sqs:SendMessage", on=[*data.source_arns, *data.dead_letter_arns])
+        relay.run.allow(
+            "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", on=data.dead_letter_arns
+        )
+        relay.schedule_role.add_to_policy(
+            iam.PolicyStatement(actions=["lambda:InvokeFunction"], resources=[relay.run.function.function_arn])
+        )
+        return relay
+
+    def _oncall(self) -> Oncall:
+        data = self._data
+        oncall = Oncall(
+            self,
+            "Oncall",
+            stage=self._stage,
+            build=self._build,
+            layer=self._layer,
+            network=data.network,
+            environment=data.function_environment,
+        )
+        data.database.grant_connect(oncall.run.function)
+        oncall.run.allow(
+            "sqs:SendMessage",
+            "sqs:ReceiveMessage",
+            "sqs:DeleteMessage",
+            "sqs:ChangeMessageVisibility",
+            "sqs:GetQueueAttributes",
+            on=[*data.source_arns, *data.dead_letter_arns],
+        )
+        return oncall
+
+    def _mail_events(self) -> MailEvents:
+        data = self._data
+        mail_events = MailEvents(
+            self,
+            "MailEvents",
+            stage=self._stage,
+            build=self._build,
+            layer=self._layer,
+            network=data.network,
+            configuration_set=data.mail.configuration_set.configuration_set_name,
+            environment=data.function_environment,
+        )
+        data.database.grant_connect(mail_events.run.function)
+        return mail_events

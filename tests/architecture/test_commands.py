@@ -1,0 +1,73 @@
+"""What documents tell people to type exists: our commands with their options and values, and those of AWS."""
+
+import pytest
+
+from tests import aws_commands
+from tests.architecture.test_documents import DOCUMENTS
+from tests.architecture.tree import text_of
+from tests.typed_commands import commands_in, flaw_of, runbook_commands
+
+TYPED = [
+    (name, command)
+    for name in DOCUMENTS
+    if not name.startswith("docs/decisions/")
+    for command in commands_in(text_of(name))
+]
+
+
+def test_documents_name_commands() -> None:
+    assert {"README.md", "docs/operations.md", "docs/payments.md"} <= {name for name, _ in TYPED}
+
+
+@pytest.mark.parametrize(("name", "command"), TYPED)
+def test_a_command_in_a_document_can_be_typed(name: str, command: str) -> None:
+    assert flaw_of(command) is None, f"{name}: skincare {command}"
+
+
+@pytest.mark.parametrize(
+    ("command", "flaw"),
+    [
+        ("dlq", None),
+        ('dlq discard JOB… --reason "…"', None),
+        ("jobs list [--state STATE] [--limit N]", None),
+        ("outbox status", "extra argument"),
+        ("payments anomalies", "no command anomalies"),
+        ("jobs list --colour red", "No such option"),
+        ("jobs list --state asleep", "asleep"),
+        ("jobs retry-now", None),
+        ("jobs retry-now --json", "Missing argument"),
+        ("dlq discard JOB", "Missing option"),
+    ],
+)
+def test_what_cannot_be_typed_is_found(command: str, flaw: str | None) -> None:
+    found = flaw_of(command)
+    assert found is None if flaw is None else found is not None and flaw in found
+
+
+def test_the_commands_of_a_runbook_are_those_that_begin_a_line_of_a_shell_block() -> None:
+    text = "```sh\naws a\nskincare outbox   # late?\n# skincare no\n```\n\n```console\n$ skincare x\n```\n"
+    assert runbook_commands(text) == [("outbox", "late?")]
+
+
+AWS = [(name, *command) for name in DOCUMENTS for command in aws_commands.aws_commands_in(text_of(name))]
+
+
+@pytest.mark.parametrize(("name", "service", "operation", "options"), AWS)
+def test_a_command_of_aws_in_a_document_exists(
+    name: str, service: str, operation: str, options: tuple[str, ...]
+) -> None:
+    assert aws_commands.flaw_of(service, operation, options) is None, name
+
+
+@pytest.mark.parametrize(
+    ("command", "flaw"),
+    [
+        ("aws logs tail /x --since 15m --filter-pattern '\"a\"'", None),
+        ("aws deploy list-deployments --include-only-statuses InProgress", None),
+        ("aws lambda remember-function", "AWS knows no lambda remember-function"),
+        ("aws sqs get-queue-url --queue mine", "sqs get-queue-url has no queue"),
+    ],
+)
+def test_what_aws_does_not_know_is_found(command: str, flaw: str | None) -> None:
+    (found,) = aws_commands.aws_commands_in(f"`{command}`")
+    assert aws_commands.flaw_of(*found) == flaw

@@ -1,0 +1,185 @@
+"""Each function gets its own code, limits, log and every setting that the product asks for."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from infra.stage import Stage
+from skincare import function_limits
+from skincare.bootstrap import build_app, worker_queue
+from skincare.config import Settings
+from skincare.function_limits import FunctionLimits
+from skincare.jobs.queues import QueueName
+from skincare.payments.gateways import GATEWAYS
+from tests.architecture.tree import ROOT
+from tests.infra.templates import Resource, Templates
+
+LIMITS: dict[str, FunctionLimits] = {
+    "api": function_limits.API,
+    "outbox-relay": function_limits.OUTBOX_RELAY,
+    "migrator": function_limits.MIGRATOR,
+    "oncall": function_limits.ONCALL,
+    "mail-events": function_limits.MAIL_EVENTS,
+    **{f"worker-{queue}": function_limits.worker(queue) for queue in QueueName},
+}
+NAMES = sorted(LIMITS)
+IN_LAMBDA = {"AWS_REGION": "ap-southeast-3", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret"}
+
+
+def settings_of(function: Resource) -> Settings:
+    return Settings.from_env({**function.properties["Environment"]["Variables"], **IN_LAMBDA})
+
+
+def asset_of(templates: Templates, function: Resource) -> Path:
+    key = str(function.properties["Code"]["S3Key"])
+    return templates.folder / f"asset.{key.removesuffix('.zip')}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+class TestAFunction:
+    def test_has_the_limits_that_the_local_system_runs_it_with(self, templates: Templates, name: str) -> None:
+        properties = templates.function(name).properties
+        assert properties["Timeout"] == LIMITS[name].timeout.total_seconds()
+        assert properties["MemorySize"] == LIMITS[name].memory_mb
+
+    def test_runs_where_its_packages_were_built_for(self, templates: Templates, name: str) -> None:
+        function = templates.function(name)
+        assert function.properties["Runtime"] == "python3.13"
+        assert function.properties["Architectures"] == ["arm64"]
+        (layer,) = function.raw["Properties"]["Layers"]
+        (version,) = [v for v in templates.of("AWS::Lambda::LayerVersion") if v.stack == function.stack]
+        assert layer == {"Ref": version.logical_id}
+
+    def test_can_be_watched(self, stage: Stage, templates: Templates, name: str) -> None:
+        function = templates.function(name)
+        assert function.properties["TracingConfig"] == {"Mode": "Active"}
+        assert function.properties["LoggingConfig"]["LogFormat"] == "JSON"
+        log = function.raw["Properties"]["LoggingConfig"]["LogGroup"]["Ref"]
+        (group,) = [each for each in templates.of("AWS::Logs::LogGroup") if each.logical_id == log]
+        assert group.properties["RetentionInDays"] == stage.log_days
+
+    def test_starts_with_the_settings_that_it_is_given(self, templates: Templates, name: str) -> None:
+        settings = settings_of(templates.function(name))
+        if name == "migrator":
+            assert settings.database_secret_id
+        else:
+            app = build_app(settings)
+            assert set(app.queues) == set(QueueName)
+
+    def test_finds_the_database_over_tls_that_is_verified(self, templates: Templates, name: str) -> None:
+        url = settings_of(templates.function(name)).database_url
+        assert "sslmode=verify-full" in url
+        assert "sslrootcert=/opt/python/skincare/database/rds_ca.pem" in url
+        assert (ROOT / "layers/shared/python/skincare/database/rds_ca.pem").is_file()
+
+
+class TestCode:
+    def test_of_every_folder_of_functions_is_deployed_alone(self, dev: Templates) -> None:
+        packages = {path.parent.name for path in (ROOT / "functions").glob("*/lambda_function.py")}
+        assert packages >= {"api", "worker", "outbox_relay", "migrator"}
+        for package in packages:
+            handler = f"{package}.lambda_function.lambda_handler"
+            functions = [each for each in dev.functions() if each.properties["Handler"] == handler]
+            assert functions, package
+            for function in functions:
+                assert [path.name for path in asset_of(dev, function).iterdir()] == [package]
+
+    def test_is_named_for_its_package(self, dev: Templates) -> None:
+        handlers = {each.properties["Handler"].split(".")[0] for each in dev.functions()}
+        assert handlers == {"api", "worker", "outbox_relay", "migrator", "oncall", "mail_events"}
+
+
+class TestTheApi:
+    def test_may_use_every_gateway_that_the_product_knows(self, templates: Templates) -> None:
+        settings = settings_of(templates.function("api"))
+        assert set(settings.webhook_secret_ids) == set(GATEWAYS)
+        assert settings.serves_customers
+
+    def test_is_reached_behind_an_alias(self, templates: Templates) -> None:
+        (integration,) = templates.of("AWS::ApiGatewayV2::Integration")
+        (alias,) = templates.of("AWS::Lambda::Alias")
+        assert integration.raw["Properties"]["IntegrationUri"] == {"Ref": alias.logical_id}
+        assert integration.properties["PayloadFormatVersion"] == "2.0"
+
+    def test_outside_dev_gets_a_tenth_of_the_traffic_first_and_goes_back_when_its_alarms_sound(
+        self, stage: Stage, templates: Templates
+    ) -> None:
+        groups = templates.of("AWS::CodeDeploy::DeploymentGroup")
+        if stage.name == "dev":
+            assert groups == []
+            return
+        (group,) = groups
+        assert group.properties["DeploymentConfigName"].startswith("CodeDeployDefault.LambdaCanary10Percent")
+        assert "DEPLOYMENT_STOP_ON_ALARM" in group.properties["AutoRollbackConfiguration"]["Events"]
+        alarms = {alarm["Name"]["Ref"] for alarm in group.raw["Properties"]["AlarmConfiguration"]["Alarms"]}
+        names = {a.properties["AlarmName"] for a in templates.of("AWS::CloudWatch::Alarm") if a.logical_id in alarms}
+        assert names == {f"skincare-{stage.name}-api-errors", f"skincare-{stage.name}-function-errors-api"}
+
+
+class TestAWorker:
+    @pytest.mark.parametrize("queue", QueueName)
+    def test_drains_the_queue_of_its_name(self, prod: Templates, queue: QueueName) -> None:
+        assert worker_queue(settings_of(prod.function(f"worker-{queue}"))) is queue
+
+
+class TestTheOutboxRelay:
+    def test_runs_each_minute_and_never_twice_at_once(self, templates: Templates) -> None:
+        (schedule,) = templates.of("AWS::Scheduler::Schedule")
+        assert schedule.properties["ScheduleExpression"] == "rate(1 minute)"
+        relay = templates.function("outbox-relay")
+        assert schedule.properties["Target"]["Arn"].endswith(relay.properties["FunctionName"])
+        assert relay.properties["ReservedConcurrentExecutions"] == 1
+
+    def test_is_not_repeated_when_it_failed_and_tells(self, templates: Templates) -> None:
+        relay = {"Ref": templates.function("outbox-relay").logical_id}
+        configurations = templates.of("AWS::Lambda::EventInvokeConfig")
+        (once,) = [each for each in configurations if each.raw["Properties"]["FunctionName"] == relay]
+        assert once.properties["MaximumRetryAttempts"] == 0
+        destination = once.properties["DestinationConfig"]["OnFailure"]["Destination"]
+        assert destination.endswith("-outbox-relay-failures")
+
+
+class TestMailEvents:
+    def test_are_the_bounces_and_complaints_of_our_own_mails(self, templates: Templates, stage: Stage) -> None:
+        (rule,) = templates.of("AWS::Events::Rule")
+        assert rule.properties["EventPattern"] == {
+            "source": ["aws.ses"],
+            "detail-type": ["Email Bounced", "Email Complaint Received"],
+            "detail": {"mail": {"tags": {"ses:configuration-set": [f"skincare-{stage.name}"]}}},
+        }
+        (target,) = rule.properties["Targets"]
+        assert target["Arn"].endswith(f"skincare-{stage.name}-mail-events")
+        (told,) = templates.of("AWS::SES::ConfigurationSetEventDestination")
+        assert {"BOUNCE", "COMPLAINT"} <= {
+            kind.upper() for kind in told.properties["EventDestination"]["MatchingEventTypes"]
+        }
+        assert told.properties["EventDestination"]["EventBridgeDestination"]["EventBusArn"].endswith(
+            "event-bus/default"
+        )
+
+
+class TestTheMigrator:
+    def test_runs_after_the_database_and_before_every_other_function(self, templates: Templates) -> None:
+        (trigger,) = templates.of("Custom::Trigger")
+        assert trigger.stack == "Data"
+        (database,) = templates.of("AWS::RDS::DBInstance")
+        assert database.logical_id in trigger.raw["DependsOn"]
+        manifest = json.loads((templates.folder / "manifest.json").read_text())["artifacts"]
+        data = next(name for name in manifest if name.endswith("-Data"))
+        for stack in ("Api", "Workers"):
+            (artifact,) = [item for name, item in manifest.items() if name.endswith(f"-{stack}")]
+            assert data in artifact["dependencies"]
+
+    def test_fails_the_deploy_when_it_fails(self, templates: Templates) -> None:
+        (trigger,) = templates.of("Custom::Trigger")
+        assert trigger.properties["InvocationType"] == "RequestResponse"
+        assert int(trigger.properties["Timeout"]) >= function_limits.MIGRATOR.timeout.total_seconds() * 1000
+
+    def test_alone_knows_the_owner_of_the_database(self, templates: Templates) -> None:
+        owners = [
+            each.properties["FunctionName"]
+            for each in templates.functions()
+            if "DATABASE_SECRET_ID" in each.properties["Environment"]["Variables"]
+        ]
+        assert [name.rpartition("-")[2] for name in owners] == ["migrator"]
