@@ -59,8 +59,7 @@ def store(
     source: EventSource = EventSource.WEBHOOK,
 ) -> Intake:
     """Store an event with its job in one statement, once per gateway and key."""
-    report = event.report
-    payload = ProcessPayment(event_id=str(event_id))
+    report, payload = event.report, ProcessPayment(event_id=str(event_id))
     row = conn.execute(
         """
         WITH event AS (
@@ -118,14 +117,14 @@ def store(
 
 def is_told_differently(conn: Connection, event: GatewayEvent, *, gateway: str) -> bool:
     """Tell whether the stored event of the same key says something else about money."""
-    row = conn.execute(
+    found = conn.execute(
         """
         SELECT (order_number, transaction_id, reported_status, amount_rupiah, currency, refund_key) IS DISTINCT FROM (
             %(order_number)s, %(transaction_id)s, %(reported_status)s, %(amount_rupiah)s, %(currency)s, %(refund_key)s
         ) FROM payment_events WHERE gateway = %(gateway)s AND event_key = %(event_key)s""",
         {"gateway": gateway, "event_key": event.key, **_said(event.report)},
     ).fetchone()
-    return row is not None and bool(row[0])
+    return found == (True,)
 
 
 def _said(report: Report | None) -> dict[str, Any]:
