@@ -19,7 +19,7 @@ from werkzeug.utils import redirect
 
 from api.http_settings import HTTP, HttpSettings
 from local import cors
-from local.function import Function, InvocationFailed
+from local.function import Function, FunctionStopped, InvocationFailed
 from local.http_event import GatewayRequest, MalformedAnswer, response_from
 from local.logbook import LogBook
 from local.mailbox import MAILS
@@ -145,6 +145,8 @@ class Gateway:
             raise unavailable(f"The function did not answer in {patience.total_seconds():g} s.")
         try:
             response = response_from(call.answer())
+        except FunctionStopped as error:
+            raise unavailable("The local system stops.") from error
         except InvocationFailed as error:
             if error.error_type == "TooManyRequestsException":
                 raise unavailable("No container became free in time.") from error

@@ -1,4 +1,4 @@
-"""A worker that is killed at a named point while money moves: `python -m tests.money_crash_process POINT`.
+"""A process that is killed at a named point while money moves: `python -m tests.money_crash_process POINT`.
 
 Everything in it is real but the gateway, which is a file: what it did is not taken back by any crash.
 """
@@ -12,7 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from skincare.adapters.sqs import SqsQueue
 from skincare.app import App
+from skincare.jobs.publisher import Publisher
 from skincare.jobs.repository import lease, timers
 from skincare.payments import repository as payments
 from skincare.payments import service
@@ -22,6 +24,7 @@ from skincare.payments.models import Attempt, EventStatus, Refund, Report
 from skincare.payments.refunds import repository as refunds
 from tests import crash_process
 from tests.fakes.gateway_client import report_of
+from tests.payments import take_in
 from worker.handlers import process_payment
 
 NAME = "standard_webhooks"
@@ -48,6 +51,10 @@ class FileGateway:
 
 
 POINTS: dict[str, tuple[str, Any, str]] = {
+    "signature checked": ("take in", service, "_verified"),
+    "event stored": ("take in", payments, "store"),
+    "event enqueued": ("take in", SqsQueue, "enqueue"),
+    "event published": ("take in", Publisher, "publish_now"),
     "event found": ("apply", payments, "find_event"),
     "order locked": ("apply", payments, "lock_order"),
     "event marked": ("apply", payments, "mark_applied"),
@@ -78,8 +85,8 @@ def make_app(environ: dict[str, str]) -> App:
 
 
 def main(point: str) -> None:
-    """Work on one batch until the point."""
-    _, owner, name = POINTS[point]
+    """Take in a webhook about ORDER_NUMBER, or work on one batch, until the point."""
+    scene, owner, name = POINTS[point]
     original: Callable[..., Any] = getattr(owner, name)
 
     def dying(*args: Any, **kwargs: Any) -> None:
@@ -87,7 +94,11 @@ def main(point: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
     setattr(owner, name, dying)
-    crash_process.work_once(make_app(dict(os.environ)))
+    app = make_app(dict(os.environ))
+    if scene == "take in":
+        take_in(app, order_number=os.environ["ORDER_NUMBER"], transaction_id="one")
+    else:
+        crash_process.work_once(app)
 
 
 if __name__ == "__main__":

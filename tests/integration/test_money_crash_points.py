@@ -1,4 +1,4 @@
-"""A worker is killed at each step while money moves: nothing is lost, and nothing happens twice."""
+"""A process is killed at each step while money moves: nothing is lost, and nothing happens twice."""
 
 import json
 import os
@@ -43,7 +43,7 @@ class Till:
         process = subprocess.Popen(
             [sys.executable, "-m", "tests.money_crash_process", point],
             cwd=ROOT,
-            env={**os.environ, **self.environ},
+            env={**os.environ, **self.environ, "ORDER_NUMBER": self.number},
             stdout=subprocess.DEVNULL,
         )
         assert process.wait(timeout=60) == -9, "the point was not reached"
@@ -106,6 +106,22 @@ def timer(till: Till) -> str:
     row = till.conn.execute("SELECT state FROM jobs WHERE job_type = 'expire_order'").fetchone()
     assert row is not None
     return str(row[0])
+
+
+@pytest.mark.parametrize("told_again", [False, True])
+@pytest.mark.parametrize("point", points_of("take in"))
+def test_killed_while_it_takes_in_an_event_the_order_is_paid_once(till: Till, point: str, *, told_again: bool) -> None:
+    """The gateway got no answer, so it comes again; once the event is stored that is not needed."""
+    till.kill_at(point)
+    stored = till.conn.execute("SELECT count(*) FROM payment_events").fetchone() == (1,)
+    assert stored == (point != "signature checked")
+    if told_again or not stored:
+        till.pay()
+    till.come_to_rest()
+    assert payments(till.conn) == [("one", "paid", TOTAL, 0, True)]
+    assert (order_status(till.conn, till.number), anomalies(till.conn)) == ("paid", [])
+    jobs = till.conn.execute("SELECT state FROM jobs WHERE job_type = 'process_payment'").fetchall()
+    assert jobs == [("completed",)]
 
 
 @pytest.mark.parametrize("point", points_of("apply"))

@@ -19,12 +19,15 @@ from skincare.jobs.models import DueJob
 from skincare.jobs.queues import QueueName
 from skincare.jobs.repository import lease, quarantine
 from skincare.jobs.retry import DeadLetter
+from skincare.payments.refunds.models import RefundRequest
+from skincare.payments.refunds.repository import mark_refused
 from tests import ledger
 from tests.factories import make_order
 from tests.http import NOWHERE, make_app
 from tests.log import recorded_log
 from tests.oncall import ME, ask, audit, dead_job, die, invoke, refused
-from tests.payments import new_order, take_in, tell
+from tests.payments import ask_for_refund, new_order, take_in, tell
+from tests.timers import asking, expire
 
 SAMPLE = ledger.Sample()
 """Of a type that the catalog does not know: not safe to run again."""
@@ -332,6 +335,31 @@ class TestStories:
         assert "canary7f3a" not in json.dumps(answer)
         times = [each["at"] for each in answer["answer"]["happenings"]]
         assert times == sorted(times)
+
+    def test_a_refund_is_told_from_its_request_to_its_booking_with_the_invoice(
+        self, app: App, conn: Connection
+    ) -> None:
+        number = new_order(conn)
+        tell(app, number, "paid", minute=1)
+        not_done, done = (
+            ask_for_refund(app, RefundRequest(number, "damaged in transit", "service desk", 50_000)) for _ in range(2)
+        )
+        mark_refused(conn, not_done.key, refusal="too late")
+        tell(app, number, "partially_refunded", minute=2, amount_rupiah=50_000, refund_id=done.key)
+        story = ask(app, requests.ShowOrder(order_number=number))
+        assert story is not None
+        told = [(each.what, each.detail) for each in story.happenings]
+        assert ("refund requested", f"standard_webhooks, Rp 50000, now refused: too late ({not_done.key})") in told
+        assert ("refund requested", f"standard_webhooks, Rp 50000, now booked ({done.key})") in told
+        assert ("refund booked", f"Rp 50000 ({done.key})") in told
+        assert "invoice number taken" in [what for what, _ in told]
+
+    def test_an_expiry_is_told(self, app: App, conn: Connection) -> None:
+        number = new_order(conn)
+        expire(asking(app)[0], number)
+        story = ask(app, requests.ShowOrder(order_number=number))
+        assert story is not None
+        assert "order expired" in [each.what for each in story.happenings]
 
     def test_what_is_not_there_is_said_to_be_not_there(self, app: App) -> None:
         for event in (

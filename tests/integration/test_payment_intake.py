@@ -2,6 +2,7 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import psycopg
 import pytest
@@ -53,6 +54,39 @@ class TestAnEvent:
         assert events(conn) == [("received", "paid")]
         assert conn.execute("SELECT count(*) FROM jobs").fetchone() == (1,)
         assert len(jobs(app)) == 1
+
+    @pytest.mark.parametrize(
+        ("gateway", "change"),
+        [
+            ("standard_webhooks", {"amount_rupiah": 1}),
+            ("standard_webhooks", {"transaction_id": "another"}),
+            ("standard_webhooks", {"status": "failed"}),
+            ("standard_webhooks", {"status": "zzz"}),
+            ("standard_webhooks", {"order_number": "SKN-00000-00000"}),
+            ("xendit", {"paid_amount": 1}),
+            ("xendit", {"paid_amount": "1,000.00"}),
+        ],
+    )
+    def test_that_has_the_identifier_of_another_one_is_kept_for_a_person(
+        self, app: App, conn: Connection, gateway: str, change: dict[str, Any]
+    ) -> None:
+        """It would pass for a copy otherwise, and what it says about money would be gone."""
+        take_in(app, gateway)
+        with recorded_log() as log:
+            for _ in range(2):
+                take_in(app, gateway, **change)
+        assert sorted(events(conn))[0][0] == "quarantined"
+        assert len(events(conn)) == 2
+        assert [line["message"] for line in log.lines] == ["payment.event_quarantined", "payment.event_repeated"]
+        assert len(jobs(app)) == 1
+
+    @pytest.mark.parametrize("gateway", ["standard_webhooks", "xendit", "doku"])
+    def test_that_comes_again_and_says_the_same_in_other_bytes_is_a_copy(
+        self, app: App, conn: Connection, gateway: str
+    ) -> None:
+        take_in(app, gateway)
+        take_in(app, gateway, new_field="new")
+        assert events(conn) == [("received", "paid")]
 
     def test_that_comes_fifty_times_at_once_is_stored_once(self, database_url: str, conn: Connection) -> None:
         with open_app(database_url, max_connections=10) as app, ThreadPoolExecutor(10) as pool:

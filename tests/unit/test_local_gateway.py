@@ -11,7 +11,7 @@ from werkzeug.test import Client, TestResponse
 
 from api.app import ROUTES
 from api.http_settings import HTTP
-from local.function import InvocationFailed
+from local.function import FunctionStopped, InvocationFailed
 from local.gateway import PUBLIC_ROUTES, Gateway
 from local.logbook import LogBook
 from local.tokens import TokenIssuer, new_signing_key
@@ -149,6 +149,10 @@ class TestTheIntegration:
 
     def test_no_free_container_is_a_503(self, front: Front, token: str) -> None:
         front.function.answer = InvocationFailed("TooManyRequestsException", "")
+        assert_problem(front.call("GET", "/v1/cart", token=token), 503, "unavailable")
+
+    def test_a_system_that_stops_before_the_function_has_the_request_is_a_503(self, front: Front, token: str) -> None:
+        front.function.answer = FunctionStopped()
         assert_problem(front.call("GET", "/v1/cart", token=token), 503, "unavailable")
 
     @pytest.mark.parametrize(("size", "limit"), [(10_000_001, 10_000_000), (7_000_000, 6_291_456)])

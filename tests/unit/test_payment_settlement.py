@@ -148,12 +148,22 @@ class TestATransaction:
         assert kinds(settlement) == [AnomalyKind.PAID_TWICE_DIFFERENTLY]
         assert settlement.kept_rupiah == TOTAL
 
+    @pytest.mark.parametrize("closed", [False, True])
+    def test_that_is_told_with_another_amount_of_before_keeps_its_total(self, *, closed: bool) -> None:
+        """Otherwise an order would stay paid with nothing that pays it, and its money would be nobody's."""
+        start = OrderStatus.CANCELLED if closed else OrderStatus.PENDING
+        late, early = event("paid", minute=1), event("paid", minute=0, amount_rupiah=1)
+        settlement = settle(settle(start, TOTAL, [late]).order_status, TOTAL, [late, early])
+        assert settlement == settle(start, TOTAL, [late, early])
+        assert settlement.kept_rupiah + settlement.give_back_rupiah == TOTAL
+        assert kinds(settlement) == sorted([AnomalyKind.PAID_TWICE_DIFFERENTLY] + [AnomalyKind.ORDER_CLOSED] * closed)
+
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[PaymentEvent]:
     events = [
         event(
-            draw(st.sampled_from(list(EventStatus))),
+            draw(st.sampled_from([*EventStatus, *[EventStatus.PAID] * 4])),
             draw(st.sampled_from(["one", "two", "three"])),
             minute=draw(st.integers(0, 3)),
             amount_rupiah=draw(st.sampled_from([TOTAL, TOTAL, 50_000, 100_000, 0, -1])),
@@ -178,6 +188,8 @@ class TestAnyHistory:
             settlement = settle(status, TOTAL, seen)
             status = settlement.order_status
         assert settlement.order_status is expected.order_status
+        paid = status not in {OrderStatus.PENDING, OrderStatus.CANCELLED}
+        assert any(payment.pays_order for payment in settlement.payments) is paid
         assert set(settlement.payments) == set(expected.payments)
         assert set(settlement.anomalies) == set(expected.anomalies)
 

@@ -1,7 +1,7 @@
 """Payment events, payments and anomalies in PostgreSQL."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import timedelta
 from typing import Any
 
@@ -59,8 +59,7 @@ def store(
     source: EventSource = EventSource.WEBHOOK,
 ) -> Intake:
     """Store an event with its job in one statement, once per gateway and key."""
-    report = event.report
-    payload = ProcessPayment(event_id=str(event_id))
+    report, payload = event.report, ProcessPayment(event_id=str(event_id))
     row = conn.execute(
         """
         WITH event AS (
@@ -87,15 +86,7 @@ def store(
             "event_key": event.key,
             "body": body,
             "headers": Jsonb(dict(event.headers)),
-            "order_number": report and report.order_number,
-            "transaction_id": report and report.transaction_id,
-            "reported_status": report and report.reported_status,
-            "status": report and report.status,
-            "amount_rupiah": report and report.amount_rupiah,
-            "currency": report and report.currency,
-            "refund_key": report and report.refund_key,
-            "attempt_no": report and report.attempt_no,
-            "occurred_at": report and report.occurred_at,
+            **_said(report),
             "state": event.state,
             "flaw": event.flaw,
             "request_id": request_id,
@@ -122,6 +113,23 @@ def store(
         order_number=report.order_number,
     )
     return Intake(is_new=True, job=job)
+
+
+def is_told_differently(conn: Connection, event: GatewayEvent, *, gateway: str) -> bool:
+    """Tell whether the stored event of the same key says something else about money."""
+    found = conn.execute(
+        """
+        SELECT (order_number, transaction_id, reported_status, amount_rupiah, currency, refund_key) IS DISTINCT FROM (
+            %(order_number)s, %(transaction_id)s, %(reported_status)s, %(amount_rupiah)s, %(currency)s, %(refund_key)s
+        ) FROM payment_events WHERE gateway = %(gateway)s AND event_key = %(event_key)s""",
+        {"gateway": gateway, "event_key": event.key, **_said(event.report)},
+    ).fetchone()
+    return found == (True,)
+
+
+def _said(report: Report | None) -> dict[str, Any]:
+    """Return what an event says, as parameters."""
+    return {each.name: getattr(report, each.name, None) for each in fields(Report)}
 
 
 def find_event(conn: Connection, event_id: EventId) -> tuple[EventState, PaymentEvent | None] | None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from skincare.database.connection import Database, LockUnavailable
 from skincare.identifiers import OrderNumber, new_job_id, uuid7
@@ -14,7 +15,7 @@ from skincare.jobs.publisher import Publisher
 from skincare.jobs.repository import outbox, timers
 from skincare.observability import logger
 from skincare.orders.models import OrderStatus
-from skincare.payments import confirmation, repository
+from skincare.payments import confirmation, members, repository
 from skincare.payments.errors import (
     EventOverdue,
     EventUnconfirmed,
@@ -59,7 +60,8 @@ def receive(
 ) -> None:
     """Store a webhook whose signature is right, with its job, and publish the job; a copy changes nothing.
 
-    One about another merchant than ours, by gateway in `merchant_ids`, waits for a person.
+    One about another merchant than ours, by gateway in `merchant_ids`, waits for a person, and so does one that has
+    the identifier of an earlier event and says something else: as a copy its money would be gone.
     Raises `GatewayUnknown`, `SignatureInvalid`, `WebhookMalformed`, and errors that are transient: then the
     gateway must send it again.
     """
@@ -68,18 +70,25 @@ def receive(
         raise GatewayUnknown
     event = _of_our_merchant(_verified(gateway, webhook, secrets, now), (merchant_ids or {}).get(gateway_name))
     event_id = EventId(uuid7())
+    store = partial(
+        repository.store,
+        gateway=gateway.name,
+        body=webhook.body,
+        event_id=event_id,
+        job_id=new_job_id(),
+        request_id=request_id,
+        trace_id=trace_id,
+    )
     try:
         with database.connection(answer_within_s=_ANSWER_WITHIN_S) as conn:
-            intake = repository.store(
-                conn,
-                event,
-                gateway=gateway.name,
-                body=webhook.body,
-                event_id=event_id,
-                job_id=new_job_id(),
-                request_id=request_id,
-                trace_id=trace_id,
-            )
+            intake = store(conn, event)
+            if not intake.is_new and repository.is_told_differently(conn, event, gateway=gateway.name):
+                event = replace(
+                    event,
+                    key=f"sha256:{members.digest(webhook.body)}",
+                    flaw=event.flaw or "another event has its identifier",
+                )
+                intake = store(conn, event)
     except LockUnavailable as error:
         raise WebhookContested from error
     _log(gateway.name, event, event_id, is_new=intake.is_new)

@@ -140,7 +140,7 @@ def settle(
             groups[event.transaction].append(event)
     payments: list[Payment] = []
     for group in groups.values():
-        payment, found = _add_up(group)
+        payment, found = _add_up(group, total_rupiah)
         payments.append(payment)
         anomalies += found
     closed = status in {OrderStatus.CANCELLED, OrderStatus.EXPIRED}
@@ -157,18 +157,21 @@ def settle(
     )
 
 
-def _add_up(events: list[PaymentEvent]) -> tuple[Payment, list[Anomaly]]:
-    """Add up the events of one transaction, which are in their order."""
+def _add_up(events: list[PaymentEvent], total_rupiah: int) -> tuple[Payment, list[Anomaly]]:
+    """Add up the events of one transaction, which are in their order.
+
+    Where it was paid twice differently, the order's total counts before what is earlier: an order that it paid
+    would otherwise lose its payment to the news of another amount, and stay paid by nothing.
+    """
     anomalies: list[Anomaly] = []
-    paid_by: PaymentEvent | None = None
+    paid = [each for each in events if each.status is EventStatus.PAID and each.amount_rupiah > 0]
+    paid_by = min(paid, key=lambda each: (each.amount_rupiah != total_rupiah, each.rank), default=None)
     for event in events:
         if event.status is not EventStatus.PAID:
             continue
         if event.amount_rupiah <= 0:
             anomalies.append(Anomaly(event, AnomalyKind.WRONG_AMOUNT))
-        elif paid_by is None:
-            paid_by = event
-        elif event.amount_rupiah != paid_by.amount_rupiah:
+        elif paid_by is not None and event.amount_rupiah != paid_by.amount_rupiah:
             anomalies.append(Anomaly(event, AnomalyKind.PAID_TWICE_DIFFERENTLY))
     refunded = 0
     booked: set[str] = set()

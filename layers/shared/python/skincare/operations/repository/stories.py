@@ -69,6 +69,7 @@ def order(conn: Connection, order_number: OrderNumber) -> OrderStory | None:
                 FROM o
             UNION ALL SELECT paid_at, 6, 'order paid', '' FROM o WHERE paid_at IS NOT NULL
             UNION ALL SELECT cancelled_at, 6, 'order cancelled', '' FROM o WHERE cancelled_at IS NOT NULL
+            UNION ALL SELECT expired_at, 6, 'order expired', '' FROM o WHERE expired_at IS NOT NULL
             UNION ALL SELECT a.created_at, 2, 'payment attempt',
                 a.gateway || ' no. ' || a.attempt_no || ', Rp ' || a.amount_rupiah
                 FROM payment_attempts a JOIN o ON o.id = a.order_id
@@ -88,6 +89,16 @@ def order(conn: Connection, order_number: OrderNumber) -> OrderStory | None:
                 || CASE WHEN a.resolved_at IS NOT NULL THEN ', resolved'
                     WHEN a.withdrawn_at IS NOT NULL THEN ', withdrawn' ELSE ', open' END
                 FROM payment_anomalies a JOIN o ON o.id = a.order_id
+            UNION ALL SELECT r.created_at, 1, 'refund requested',
+                r.gateway || ', Rp ' || r.amount_rupiah || ', now ' || r.state || coalesce(': ' || r.refusal, '')
+                || ' (' || r.key || ')'
+                FROM refunds r JOIN o ON o.id = r.order_id
+            UNION ALL SELECT r.booked_at, 6, 'refund booked', 'Rp ' || r.amount_rupiah || ' (' || r.key || ')'
+                FROM refunds r JOIN o ON o.id = r.order_id WHERE r.booked_at IS NOT NULL
+            UNION ALL SELECT i.created_at, 7, 'invoice number taken', i.number
+                FROM invoices i JOIN o ON o.id = i.order_id
+            UNION ALL SELECT i.made_at, 8, 'invoice made', i.number || ' version ' || i.version
+                FROM invoices i JOIN o ON o.id = i.order_id WHERE i.made_at IS NOT NULL
             UNION ALL SELECT n.created_at, 8, 'mail ' || n.status,
                 n.notification_type || coalesce(': ' || n.reason, '')
                 FROM order_notifications n JOIN o ON o.id = n.order_id
