@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from joserfc import jwt
-from joserfc.errors import JoseError
+from joserfc.errors import ExpiredTokenError, JoseError
 from joserfc.jwk import RSAKey
 
 ISSUER = "https://identity.example.com/skincare-local"
@@ -68,8 +68,10 @@ class TokenIssuer:
         try:
             claims = jwt.decode(token.strip(), self._key, algorithms=[_ALGORITHM]).claims
             _RULES.validate(claims)
-        except (JoseError, ValueError) as error:
-            raise Unauthorized(f"the token is not valid ({type(error).__name__})") from None
+        except ExpiredTokenError:
+            raise Unauthorized("the token has expired") from None
+        except (JoseError, ValueError):
+            raise Unauthorized("the token is not valid") from None
         return dict(claims)
 
 
