@@ -334,7 +334,7 @@ class TestWhatThePageShows:
         visit.be("looks@example.com")
         visit.add(BALM)
         number = visit.place_order()
-        job = visit.page.locator("#job-list li").filter(has_text=number)
+        job = visit.page.locator("#job-list li").filter(has_text=number).filter(has_text="Confirmation mail")
         expect(job).to_contain_text("completed")
         expect(job).to_contain_text("1 attempt")
         visit.page.locator("#job-states").get_by_role("button", name="completed").click()

@@ -76,6 +76,7 @@ class TestBreakingThings:
         expect(dead).to_contain_text("Confirmation mail, WorkerCrashed")
         expect(dead).to_contain_text("5 crashes")
         expect(dead).to_contain_text("safe to run again sends nothing where the mail is recorded as sent")
+        visit.assert_fits()
         turn(visit, "Poison job", "off")
         visit.page.get_by_role("button", name=f"Redrive: Confirmation mail of {number}").click()
         expect(visit.page.locator("#confirm-title")).to_have_text(f"Redrive Confirmation mail of {number}?")

@@ -74,7 +74,7 @@ function buildJob(job, group) {
   return element(
     "li",
     {},
-    element("p", { className: "number" }, about.join(" · ")),
+    element("p", {}, about.join(" · ")),
     element("p", { className: "why" }, `${job.error_class}: ${job.error_message}`),
     job.past_use ? element("p", { className: "quiet" }, `A run would find nothing left to do: ${job.past_use}.`) : null,
     element(

@@ -17,7 +17,7 @@ export function showLamps(lamps) {
 // Whole numbers: a lamp is built anew only when its text changes.
 const rounded = (lamp) => ({ ...lamp, value: lamp.value === null ? null : Math.floor(lamp.value) });
 
-const measured = (number, unit) => (unit === "s" ? duration(number) : String(number));
+const measured = (number, unit) => (unit === "s" && number > 0 ? duration(number) : String(number));
 
 function buildLamp({ name, value, threshold, unit, runbook, lit }) {
   const now = value === null ? "unknown" : measured(value, unit);
