@@ -11,7 +11,7 @@ STAGE ?= dev
 BENCH_ARGS ?=
 # The whole suite ends within this many seconds, whatever hangs (macOS has no `timeout`: there only
 # the limit of a single test, in pyproject.toml, holds).
-TEST_LIMIT_S ?= 1200
+TEST_LIMIT_S ?= 1800
 LIMITED := $(if $(shell command -v timeout 2>/dev/null),timeout --foreground --kill-after=30 $(TEST_LIMIT_S))
 
 help: ## Show this list
