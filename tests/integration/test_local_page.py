@@ -1,3 +1,4 @@
+import contextlib
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -78,13 +79,19 @@ def lit(looker: Looker) -> list[str]:
 @pytest.fixture
 def looker(database_url: str, aws: AwsSession, aws_endpoint: str, tmp_path: Path) -> Iterator[Looker]:
     sqs = aws.client("sqs", PATIENT)
+
+    def delete_queues() -> None:
+        for queue in QueueName:
+            for url in (queue_url(aws_endpoint, queue), f"{queue_url(aws_endpoint, queue)}-dead-letters"):
+                with contextlib.suppress(sqs.exceptions.QueueDoesNotExist):
+                    sqs.delete_queue(QueueUrl=url)
+
+    delete_queues()  # moto's queues are those of the process, and other tests have used some of these
     create_queues(sqs)
     looker = Looker(database_url, aws, aws_endpoint, tmp_path)
     yield looker
     looker.state.close()
-    for queue in QueueName:
-        for url in (queue_url(aws_endpoint, queue), f"{queue_url(aws_endpoint, queue)}-dead-letters"):
-            sqs.delete_queue(QueueUrl=url)
+    delete_queues()
 
 
 def kill(conn: Connection, job_id: object, *, state: str = "dead_letter") -> None:

@@ -177,6 +177,9 @@ def payment_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType
         (payments, "find_event"): lambda: payments.find_event(conn, paid.event_id),
         (payments, "lock_order"): lambda: payments.lock_order(conn, number),
         (payments, "total_of"): lambda: payments.total_of(conn, number),
+        (payments, "is_told_differently"): lambda: payments.is_told_differently(
+            conn, GatewayEvent(key=number, headers={}, report=report), gateway="doku"
+        ),
         (payments, "open_work"): lambda: payments.open_work(conn),
         (payments, "mark_applied"): lambda: payments.mark_applied(conn, paid.event_id),
         (payments, "applied_events"): lambda: payments.applied_events(conn, number),
