@@ -124,15 +124,19 @@ def _tell(done: Redriven, stage: str) -> None:
     print(
         f"{done.matched} dead jobs match." if done.dry_run else f"{done.counts['redriven']} of {done.matched} redriven."
     )
-    for name, sentence in _SENTENCES.items():
-        if count := done.counts[name]:
-            print(f"  {count} {sentence}")
+    _tell_left(done.counts)
     if done.stopped:
         print("Stopped. The same command goes on from here.")
     elif done.job_ids:
         print(
             f"\nNext:\n  skincare dlq list{_of(stage)}\n  skincare jobs watch {' '.join(done.job_ids[:3])}{_of(stage)}"
         )
+
+
+def _tell_left(counts: Counter[str]) -> None:
+    for name, sentence in _SENTENCES.items():
+        if count := counts[name]:
+            print(f"  {count} {sentence}")
 
 
 _SENTENCES = {
@@ -166,6 +170,7 @@ def discard(
         print_json(counts)
     else:
         print(f"{counts['discarded']} of {len(set(jobs))} discarded.")
+        _tell_left(counts)
     end(Exit.DONE if counts["discarded"] == len(set(jobs)) else Exit.NOT_ALL)
 
 

@@ -14,8 +14,11 @@ _OPTION = re.compile(r"(?:^| )--([a-z][a-z0-9-]*)")
 _NAMES = {"deploy": "codedeploy"}
 """What the command line calls other than the SDK does."""
 _OF_EVERY_COMMAND = {"query", "output", "region"}
-# Not in the SDK. Source: AWS CLI command reference, "logs tail".
-_OF_THE_COMMAND_LINE = {("logs", "tail"): {"since", "filter-pattern", "follow"}}
+# Not in the SDK. Source: AWS CLI command reference, "logs tail" and "rds wait".
+_OF_THE_COMMAND_LINE = {
+    ("logs", "tail"): {"since", "filter-pattern", "follow"},
+    ("rds", "wait"): {"db-instance-identifier", "db-snapshot-identifier"},
+}
 
 
 def aws_commands_in(document: str) -> list[tuple[str, str, tuple[str, ...]]]:

@@ -1,7 +1,10 @@
 """What documents tell people to type exists: our commands with their options and values, and those of AWS."""
 
+import re
+
 import pytest
 
+from infra.stage import STAGES
 from tests import aws_commands
 from tests.architecture.test_documents import DOCUMENTS
 from tests.architecture.tree import text_of
@@ -71,3 +74,20 @@ def test_a_command_of_aws_in_a_document_exists(
 def test_what_aws_does_not_know_is_found(command: str, flaw: str | None) -> None:
     (found,) = aws_commands.aws_commands_in(f"`{command}`")
     assert aws_commands.flaw_of(*found) == flaw
+
+
+CDK = [
+    (name, line.split("#")[0].strip())
+    for name in DOCUMENTS
+    for line in text_of(name).splitlines()
+    if line.startswith("scripts/cdk ")
+]
+
+
+def test_documents_name_commands_of_the_cdk() -> None:
+    assert {"README.md", "docs/deploy.md"} <= {name for name, _ in CDK}
+
+
+@pytest.mark.parametrize(("name", "command"), CDK)
+def test_a_command_of_the_cdk_names_a_stage_for_each_of_them_reads_the_app(name: str, command: str) -> None:
+    assert re.search(rf" -c stage=({'|'.join(STAGES)})\b", command), f"{name}: {command}"

@@ -110,6 +110,13 @@ class TestFindingDeadJobs:
         conn.execute("UPDATE orders SET status = 'cancelled', cancelled_at = now()")
         assert [each.past_use for each in ask(app, requests.FindDead()).jobs] == ["the order is cancelled"]
 
+    def test_whose_payload_cannot_be_read_is_not_said_to_have_nothing_left_to_do(
+        self, app: App, conn: Connection
+    ) -> None:
+        dead_job(conn)
+        conn.execute("""UPDATE jobs SET payload = '{"order_number": 7}'""")
+        assert [each.past_use for each in ask(app, requests.FindDead()).jobs] == [None]
+
     def test_that_names_no_order_is_not_said_to_have_nothing_left_to_do(self, app: App, conn: Connection) -> None:
         dead_job(conn, SendConfirmationEmail.model_construct())
         dead_job(conn, SendConfirmationEmail(order_number="SKN-00000-00009"))

@@ -79,12 +79,15 @@ def types_of(conn: Connection, job_ids: Sequence[JobId]) -> dict[JobId, str]:
 def past_use(conn: Connection, job_ids: Sequence[JobId]) -> dict[JobId, str]:
     """Return why a run would find nothing to do, for those of the jobs where it would not, as things stand.
 
-    Only told to people: each handler looks for itself when it runs.
+    Only told to people: each handler looks for itself when it runs. Nothing is said of a payload that names no order
+    as text: no handler gets to see it.
     """
     cur = conn.execute(
         """
         WITH wanted AS (
-            SELECT id, job_type, payload ->> 'order_number' AS order_number,
+            SELECT id, job_type,
+                CASE WHEN jsonb_typeof(payload -> 'order_number') = 'string' THEN payload ->> 'order_number' END
+                    AS order_number,
                 CASE WHEN payload ->> 'event_id' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
                     THEN (payload ->> 'event_id')::uuid END AS event_id,
                 payload ->> 'refund_key' AS refund_key
