@@ -18,7 +18,7 @@ def order(
     """Print what happened to an order, oldest first, without a word about who ordered."""
     from oncall.requests import ShowOrder
 
-    story = OnCall(stage).ask(typed(ShowOrder, order_number=number))
+    story = OnCall(stage).ask(typed(ShowOrder, order_number=number.upper()))
     if story is None:
         end(Exit.NOT_ALL, "There is no such order.")
     if as_json:

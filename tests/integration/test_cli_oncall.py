@@ -356,6 +356,7 @@ class TestOtherScreens:
         assert result.stdout.startswith(f"Order {number}: pending, Rp 150.000\n")
         assert "send_confirmation_email, now cancelled" in result.stdout
         assert as_json(run("order", number, "--json"))["order_number"] == number
+        assert run("order", number.lower()).exit_code == 0
         assert run("order", ORDER).exit_code == 1
         assert run("order", "nonsense").exit_code == 2
 
