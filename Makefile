@@ -42,7 +42,7 @@ demo: ## Start, place some orders, follow each to its mail, stop
 # A process that a hung test took down is not replaced: the other one takes over its work.
 test: ## Run the tests (PYTEST_ARGS='-k checkout' narrows them)
 	@exec scripts/setup dev
-	@exec $(LIMITED) $(PYTHON_BIN) -m pytest -n 2 --dist loadgroup --max-worker-restart=0 $(PYTEST_ARGS)
+	@exec $(LIMITED) $(PYTHON_BIN) -m pytest -n 3 --dist loadgroup --max-worker-restart=0 $(PYTEST_ARGS)
 
 check: ## Lint, format, types and layering, without changing a file
 	@exec scripts/setup dev

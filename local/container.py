@@ -87,6 +87,11 @@ class Container:
             return outcome.payload
         raise _error(self._function, outcome)
 
+    @property
+    def usable(self) -> bool:
+        """Whether it can handle another event: not once it was told to stop, also before its end is seen."""
+        return not (self._stopped or self.exited.is_set())
+
     def crash(self) -> None:
         """Kill the process as if it had crashed."""
         self._process.kill()

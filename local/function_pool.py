@@ -90,7 +90,7 @@ class FunctionPool:
                 while not self._stopping:
                     while self._idle:
                         container = self._idle.pop()
-                        if not container.exited.is_set():
+                        if container.usable:
                             return container
                     if self._failed_starts != failed_before and not self._containers and self._start_error:
                         raise self._start_error
@@ -104,7 +104,7 @@ class FunctionPool:
 
     def _give_back(self, container: Container) -> None:
         with self._changed:
-            if container in self._containers:
+            if container in self._containers and container.usable:
                 self._idle.append(container)
             self._changed.notify_all()
 
