@@ -7,11 +7,10 @@ from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_lambda_destinations as destinations
-from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from infra.acknowledgements import acknowledge
 from infra.build import Build
+from infra.failure_queue import failure_queue
 from infra.function import ShopFunction
 from infra.layer import SharedLayer
 from infra.network import Network
@@ -51,18 +50,14 @@ class MailEvents(Construct):
             environment=environment,
             reserved_concurrency=CONCURRENCY,
         )
-        self.failures = sqs.Queue(
+        self.failures = failure_queue(
             self,
-            "Failures",
-            queue_name=f"skincare-{stage.name}-mail-event-failures",
-            encryption=sqs.QueueEncryption.SQS_MANAGED,
-            enforce_ssl=True,
-            retention_period=cdk.Duration.days(14),
+            stage=stage,
+            name="mail-event-failures",
+            of=self.run,
+            retention=cdk.Duration.days(14),
+            reason="What lies here waits for a person.",
         )
-        reason = "What lies here waits for a person."
-        acknowledge(self.failures, "AwsSolutions-SQS3", reason)
-        acknowledge(self.failures, "Serverless-SQSRedrivePolicy", reason)
-        acknowledge(self.run.function, "Serverless-LambdaDLQ", "Its failures go to the destination of its own.")
         lambda_.EventInvokeConfig(
             self,
             "Thrice",

@@ -7,11 +7,10 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_lambda_destinations as destinations
 from aws_cdk import aws_scheduler as scheduler
-from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from infra.acknowledgements import acknowledge
 from infra.build import Build
+from infra.failure_queue import failure_queue
 from infra.function import ShopFunction
 from infra.layer import SharedLayer
 from infra.network import Network
@@ -48,17 +47,14 @@ class OutboxRelay(Construct):
             environment=environment,
             reserved_concurrency=1,
         )
-        self.failures = sqs.Queue(
+        self.failures = failure_queue(
             self,
-            "Failures",
-            queue_name=f"skincare-{stage.name}-outbox-relay-failures",
-            encryption=sqs.QueueEncryption.SQS_MANAGED,
-            enforce_ssl=True,
-            retention_period=cdk.Duration.days(4),
+            stage=stage,
+            name="outbox-relay-failures",
+            of=self.run,
+            retention=cdk.Duration.days(4),
+            reason="It only tells that a run of the relay failed; nobody processes it.",
         )
-        reason = "It only tells that a run of the relay failed; nobody processes it."
-        acknowledge(self.failures, "AwsSolutions-SQS3", reason)
-        acknowledge(self.failures, "Serverless-SQSRedrivePolicy", reason)
         lambda_.EventInvokeConfig(
             self,
             "Once",
@@ -67,7 +63,6 @@ class OutboxRelay(Construct):
             max_event_age=cdk.Duration.minutes(1),
             on_failure=destinations.SqsDestination(self.failures),
         )
-        acknowledge(self.run.function, "Serverless-LambdaDLQ", "Its failures go to the destination of its own.")
         self.schedule_role = iam.Role(
             self,
             "ScheduleRole",
