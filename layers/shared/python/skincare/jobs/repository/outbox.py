@@ -12,7 +12,7 @@ from skincare.identifiers import JobId, new_job_id
 from skincare.jobs.catalog import JobPayload
 from skincare.jobs.models import DueJob, Reason
 from skincare.jobs.queues import QueueName
-from skincare.jobs.repository import LONGEST_REASON
+from skincare.jobs.repository import LONGEST_REASON, timers
 
 
 def insert(
@@ -28,33 +28,11 @@ def insert(
 
     The process's own publish has 30 s before the relay takes over; a job for later waits for its `run_at`.
     """
-    row = conn.execute(
-        """
-        INSERT INTO jobs (id, job_type, queue, payload, order_number, request_id, run_at, publish_at, budget_from)
-        VALUES (
-            %(id)s, %(job_type)s, %(queue)s, %(payload)s, %(order_number)s, %(request_id)s, %(run_at)s,
-            coalesce(%(run_at)s, now() + interval '30 seconds'), coalesce(%(run_at)s, now())
-        ) RETURNING publish_at""",
-        {
-            "id": job_id,
-            "job_type": payload.job_type,
-            "queue": payload.queue,
-            "payload": Jsonb(payload.model_dump(mode="json")),
-            "order_number": order_number,
-            "request_id": request_id,
-            "run_at": run_at,
-        },
-    ).fetchone()
-    assert row is not None  # noqa: S101  INSERT … RETURNING without a condition answers a row
-    return DueJob(
-        job_id=job_id,
-        job_type=payload.job_type,
-        queue=payload.queue,
-        payload=payload.model_dump(mode="json"),
-        publish_at=row[0],
-        request_id=request_id,
-        order_number=order_number,
+    job = timers.insert(
+        conn, job_id, payload, unique_key=None, run_at=run_at, order_number=order_number, request_id=request_id
     )
+    assert job is not None  # noqa: S101  without a key nothing can be there already
+    return job
 
 
 def insert_all(

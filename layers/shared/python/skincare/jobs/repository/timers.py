@@ -15,12 +15,12 @@ def insert(
     job_id: JobId,
     payload: JobPayload,
     *,
-    unique_key: str,
+    unique_key: str | None,
     run_at: datetime | None = None,
     order_number: str | None = None,
     request_id: str | None = None,
 ) -> DueJob | None:
-    """Enqueue a job unless an unfinished one has the same key; None means that one has.
+    """Enqueue a job unless an unfinished one has the same key; None means that one has. Without a key none has.
 
     As `outbox.insert`: in the transaction of the business rows, and with `run_at` it waits for that.
     """
