@@ -21,7 +21,7 @@ from bench.rounds import percentile
 from bench.shop import PLENTY
 from bench.surroundings import Effort, NotMeasured, Surroundings
 from local.loopback import LoopbackClient
-from local.postgres.server import free_port
+from local.ports import free_port
 from local.settings import ROOT
 from local.state import StateFolder
 from local.tokens import TokenIssuer

@@ -3,13 +3,13 @@
 import contextlib
 import os
 import secrets
-import socket
 import subprocess
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 from urllib.parse import quote
 
+from local.ports import free_port
 from local.postgres.account import reason, run
 from local.postgres.binaries import Binaries, usable_binaries
 from local.postgres.cluster import HOST, SUPERUSER, create_cluster
@@ -162,13 +162,6 @@ class PostgresServer:
 
     def _damaged(self, said: str) -> DataDamaged:
         return DataDamaged(f"PostgreSQL cannot run on {self._folder} ({reason(said)}).")
-
-
-def free_port() -> int:
-    """Return a port that nobody used a moment ago."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])
 
 
 def _private(path: str, flags: int) -> int:

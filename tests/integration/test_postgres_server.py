@@ -17,6 +17,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from local.ports import free_port
 from local.postgres import DataDamaged, PostgresFailed, PostgresServer, binaries, cluster, storage
 from local.postgres import server as server_module
 from local.postgres.account import server_account
@@ -176,7 +177,7 @@ class TestAccess:
 
 class TestPort:
     def test_a_wanted_port_is_used_at_every_start(self, folder: Path) -> None:
-        port = server_module.free_port()
+        port = free_port()
         server = PostgresServer(folder, port=port, durable=False)
         for _ in range(2):
             with server:
@@ -190,7 +191,7 @@ class TestPort:
     def test_a_free_port_that_somebody_takes_first_is_replaced(
         self, folder: Path, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        free = server_module.free_port()
+        free = free_port()
         ports = iter([postgres.port, free])
         monkeypatch.setattr(server_module, "free_port", lambda: next(ports))
         with PostgresServer(folder, durable=False) as server:

@@ -4,7 +4,6 @@ import contextlib
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from local.ports import free_port
 from local.processes import ProcessIdentity, identify, is_alive
 from local.state import StateFolder
 from tests.local_system import wait_for
@@ -120,12 +120,6 @@ def family_of(pid: int) -> list[ProcessIdentity]:
             family.append(identity)
         waiting += children.get(number, [])
     return family
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from psycopg import Connection
 from cli.oncall import Exit
 from local.functions import Surroundings
 from local.loopback import LoopbackClient
+from local.ports import free_port
 from local.queues import queue_url
 from local.settings import aws_credentials
 from skincare import alarm_rules as rules
@@ -39,7 +40,7 @@ from skincare.metrics import Metric
 from skincare.payments.gauges import payment_gauges
 from tests import ledger
 from tests.failures import PATIENT, Failures
-from tests.journey.conftest import ROOT, Terminals, free_port
+from tests.journey.conftest import ROOT, Terminals
 from tests.journey.test_make_run import READY, customer, mails_about, place_order
 from tests.local_system import wait_for
 from tests.typed_commands import PLACEHOLDER, runbook_commands

@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from local.loopback import LoopbackClient
+from local.ports import free_port
 from local.postgres import PostgresServer
 from local.processes import is_alive
 from local.tokens import TokenIssuer
-from tests.journey.conftest import Command, Terminals, family_of, free_port
+from tests.journey.conftest import Command, Terminals, family_of
 from tests.local_system import wait_for
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for children in /proc")

@@ -13,7 +13,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 from psycopg import Connection
 
-from tests.journey.conftest import Terminals, free_port
+from local.ports import free_port
+from tests.journey.conftest import Terminals
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="looks for children in /proc"),
