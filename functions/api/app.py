@@ -1,14 +1,10 @@
 """The HTTP API: routes, limits, and what each error means to a client."""
 
-import re
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
-from aws_lambda_powertools.utilities.data_classes import APIGatewayProxyEventV2
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from api import errors, problems
@@ -17,6 +13,7 @@ from api.event import HttpEvent, read_event, request_id_of
 from api.identity import customer_of
 from api.problems import ProblemType, problem
 from api.route import Request, Route
+from api.router import Router
 from api.routes import cart, health, invoices, orders, payments, products
 from api.validation import read_path, read_query, validated
 from skincare.app import App
@@ -105,20 +102,13 @@ MEANINGS: dict[type[Exception], Meaning] = {
 }
 
 
-@dataclass
-class _Exchange:
-    """One request on its way through the resolver."""
+ROUTER = Router(ROUTES)
 
-    app: App
-    event: HttpEvent
-    request_id: str
-    route: Route[Any, Any] | None = None
+HttpResponse = dict[str, Any]
+"""What the gateway makes an HTTP response of: statusCode, headers with names in lower case, body, isBase64Encoded."""
 
 
-_resolvers = threading.local()
-
-
-def handle(event: object, context: LambdaContext, app: Callable[[], App]) -> dict[str, Any]:
+def handle(event: object, context: LambdaContext, app: Callable[[], App]) -> HttpResponse:
     """Answer one event of the HTTP API. Nothing that the event holds makes it raise.
 
     `app` gives the container's App; where a setting is missing, every route answers 503.
@@ -128,85 +118,40 @@ def handle(event: object, context: LambdaContext, app: Callable[[], App]) -> dic
     start_invocation(request_id=request_id, aws_request_id=getattr(context, "aws_request_id", None))
     method = route = None
     try:
-        exchange = _Exchange(app(), read_event(event), request_id)
-    except (errors.RequestMalformed, ConfigurationError) as error:
-        refusal = _refuse(error, request_id)
-        answer: dict[str, Any] = {
-            "statusCode": refusal.status_code,
-            "headers": refusal.headers,
-            "body": refusal.body,
-            "isBase64Encoded": False,
-        }
-    else:
-        if exchange.event.trace_id is not None:
-            logger.append_keys(trace_id=exchange.event.trace_id)
-        answer = _resolve(exchange, context)
-        method, route = exchange.event.method, exchange.route.path if exchange.route else None
-    answer["headers"]["x-request-id"] = request_id
-    duration_ms = round((time.perf_counter() - started) * 1000, 1)
-    logger.info("http.request", method=method, route=route, status=answer["statusCode"], duration_ms=duration_ms)
-    return answer
+        container = app()
+        http = read_event(event)
+        method = http.method
+        if http.trace_id is not None:
+            logger.append_keys(trace_id=http.trace_id)
+        route, parameters = ROUTER.find(http.method, http.path)
+        response = _call(route, _request(route, http, parameters, request_id), container)
+    except Exception as error:  # noqa: BLE001  each has a meaning to the client
+        response = _refuse(error, request_id)
+    response["headers"]["x-request-id"] = request_id
+    logger.info(
+        "http.request",
+        method=method,
+        route=None if route is None else route.path,
+        status=response["statusCode"],
+        duration_ms=round((time.perf_counter() - started) * 1000, 1),
+    )
+    return response
 
 
-def _resolve(exchange: _Exchange, context: LambdaContext) -> dict[str, Any]:
-    # The resolver keeps the request it works on, partly on its class: one for each thread, with an event
-    # of its own. It is given no more of the event than it needs to find the route.
-    if not hasattr(_resolvers, "resolver"):
-        _resolvers.resolver = _make_resolver()
-    resolver: APIGatewayHttpResolver = _resolvers.resolver
-    http = {"method": exchange.event.method, "path": exchange.event.path}
-    event = {"rawPath": exchange.event.path, "headers": {}, "requestContext": {"http": http, "stage": "$default"}}
-    resolver.current_event = APIGatewayProxyEventV2(event)
-    resolver.context["exchange"] = exchange
-    return resolver.resolve(event, context)
-
-
-def _make_resolver() -> APIGatewayHttpResolver:
-    resolver = APIGatewayHttpResolver(debug=False)
-
-    def refuse(error: Exception) -> Response[str]:
-        return _refuse(error, resolver.context["exchange"].request_id)
-
-    def not_found(_: Exception) -> Response[str]:
-        raise _unmatched(resolver.context["exchange"].event.path)
-
-    resolver.exception_handler(Exception)(refuse)
-    resolver.not_found(not_found)
-    for route in ROUTES:
-        rule = route.path.replace("{", "<").replace("}", ">")
-        resolver.route(rule, method=route.method)(_adapter(route, resolver))
-    return resolver
-
-
-def _adapter(route: Route[Any, Any], resolver: APIGatewayHttpResolver) -> Callable[..., Response[str]]:
-    def call(**path: str) -> Response[str]:
-        exchange: _Exchange = resolver.context["exchange"]
-        exchange.route = route
-        return _call(route, exchange, path)
-
-    return call
-
-
-def _call(route: Route[Any, Any], exchange: _Exchange, path: Mapping[str, str]) -> Response[str]:
-    event = exchange.event
+def _request(
+    route: Route[Any, Any], event: HttpEvent, parameters: Mapping[str, str], request_id: str
+) -> Request[Any, Any]:
     if not route.public:
         customer_of(event.claims)
     check_size(event)
-    request = Request(
-        path=read_path(path),
+    return Request(
+        path=read_path(parameters),
         query=None if route.query is None else read_query(route.query, event.query_string),
         body=_body(route, event),
         headers=event.headers,
         claims=event.claims,
-        request_id=exchange.request_id,
+        request_id=request_id,
         trace_id=event.trace_id,
-    )
-    result = route.handle(request, exchange.app)
-    return Response(
-        status_code=route.status if route.status_of is None else route.status_of(result),
-        content_type="application/json",
-        body=route.answer.model_validate(result).model_dump_json(),
-        headers={} if route.headers is None else dict(route.headers(result)),
     )
 
 
@@ -216,12 +161,17 @@ def _body(route: Route[Any, Any], event: HttpEvent) -> Any:
     return None if route.body is None else validated(route.body, read_json(event))
 
 
-def _unmatched(path: str) -> errors.RouteUnknown | errors.MethodNotAllowed:
-    allowed = [route.method for route in ROUTES if re.fullmatch(re.sub(r"{\w+}", "[^/]+", route.path), path)]
-    return errors.MethodNotAllowed(tuple(sorted(allowed))) if allowed else errors.RouteUnknown()
+def _call(route: Route[Any, Any], request: Request[Any, Any], app: App) -> HttpResponse:
+    result = route.handle(request, app)
+    return _response(
+        status=route.status if route.status_of is None else route.status_of(result),
+        content_type="application/json",
+        headers={} if route.headers is None else route.headers(result),
+        body=route.answer.model_validate(result).model_dump_json(),
+    )
 
 
-def _refuse(error: Exception, request_id: str) -> Response[str]:
+def _refuse(error: Exception, request_id: str) -> HttpResponse:
     meaning = next(MEANINGS[ancestor] for ancestor in type(error).__mro__ if ancestor in MEANINGS)
     if meaning.problem is problems.INTERNAL_ERROR:
         logger.error("http.error", error=describe(error), frames=trace(error))
@@ -229,9 +179,18 @@ def _refuse(error: Exception, request_id: str) -> Response[str]:
         logger.error("http.misconfigured", error=describe(error))
     elif meaning.problem is problems.UNAVAILABLE:
         logger.warning("http.unavailable", error=describe(error))
-    return Response(
-        status_code=meaning.problem.status,
+    return _response(
+        status=meaning.problem.status,
         content_type=problems.CONTENT_TYPE,
+        headers=meaning.headers(error),
         body=problem(meaning.problem, request_id, **meaning.members(error)).model_dump_json(exclude_none=True),
-        headers=dict(meaning.headers(error)),
     )
+
+
+def _response(*, status: int, content_type: str, headers: Mapping[str, str], body: str) -> HttpResponse:
+    return {
+        "statusCode": status,
+        "headers": {"content-type": content_type, **headers},
+        "body": body,
+        "isBase64Encoded": False,
+    }

@@ -145,7 +145,7 @@ class TestTheRequestId:
 
 class TestThreads:
     def test_each_have_a_request_of_their_own(self) -> None:
-        """Powertools keeps the current event on a class: an interpreter that switches often would mix them up."""
+        """An interpreter that switches often would mix up what is kept outside of a call."""
         app = make_app()
         expected = {"/v1/cart": 401, "/v1/nothing": 404, "/v1/products/%00": 422}
         paths = list(expected) * 300
