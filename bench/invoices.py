@@ -65,7 +65,7 @@ def measure(around: Surroundings, effort: Effort) -> Iterator[Figure]:
             started = time.perf_counter()
             for first in range(0, size, limits.batch_size):
                 batch = messages[first : first + limits.batch_size]
-                worker.runner.run(batch, time_left=lambda: timedelta(seconds=80))
+                worker.worker.run(batch, time_left=lambda: timedelta(seconds=80))
             jobs.append((time.perf_counter() - started) / size)
             if shelf.kept - kept != size:
                 raise RuntimeError(f"{shelf.kept - kept} of {size} invoices were made")

@@ -19,7 +19,7 @@ from skincare.jobs.envelope import Envelope
 from skincare.jobs.ports import QueuePair, ReceivedMessage
 from skincare.jobs.queues import QueueName
 from skincare.jobs.registry import Registry
-from skincare.jobs.runner import Runner
+from skincare.jobs.worker import Worker
 
 
 class Confirm(JobPayload):
@@ -50,7 +50,7 @@ def main(url: str, size: int, part: int, parts: int) -> None:
     registry: Registry[Surroundings] = Registry()
     registry.add(Confirm, handle)
     pair = QueuePair(MemoryQueue(), MemoryQueue())
-    runner = Runner(Surroundings(database), registry=registry, database=database, queue=pair, limits=limits)
+    worker = Worker(Surroundings(database), registry=registry, database=database, queue=pair, limits=limits)
     with psycopg.connect(url) as conn:
         rows = conn.execute("SELECT id, payload FROM jobs WHERE job_type = 'confirm' ORDER BY id").fetchall()
     messages = [
@@ -59,7 +59,7 @@ def main(url: str, size: int, part: int, parts: int) -> None:
     ]
     with logs_unseen():
         for start in range(0, len(messages), size):
-            runner.run(messages[start : start + size], time_left=lambda: timedelta(seconds=60))
+            worker.run(messages[start : start + size], time_left=lambda: timedelta(seconds=60))
 
 
 if __name__ == "__main__":

@@ -150,7 +150,7 @@ def _applied(database: BenchDatabase, effort: Effort) -> Figure:
         acked = 0
         for first in range(0, size, limits.batch_size):
             batch = messages[first : first + limits.batch_size]
-            acked += len(worker.runner.run(batch, time_left=lambda: timedelta(seconds=40)).acked)
+            acked += len(worker.worker.run(batch, time_left=lambda: timedelta(seconds=40)).acked)
         rates.append(size / (time.perf_counter() - started))
         if acked != size:
             raise RuntimeError(f"{acked} of {size} events were applied")

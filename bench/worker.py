@@ -26,7 +26,7 @@ from skincare.jobs.envelope import Envelope
 from skincare.jobs.ports import QueuePair, ReceivedMessage
 from skincare.jobs.publisher import Publisher
 from skincare.jobs.queues import QueueLimits, QueueName
-from skincare.jobs.runner import Runner
+from skincare.jobs.worker import Worker
 from skincare.notifications.ports import Email, EmailSender
 from worker.registry import REGISTRY
 
@@ -55,7 +55,7 @@ class Bench:
     """A worker of the notifications queue as its function makes it."""
 
     app: App
-    runner: Runner[App]
+    worker: Worker[App]
 
     def close(self) -> None:
         self.app.database.close()
@@ -75,7 +75,7 @@ def make_worker(url: str, limits: QueueLimits, *, email: EmailSender, files: Obj
         webhook_secrets=SecretsManagerWebhookSecrets({}, aws=AwsSession()),
         files=files or S3ObjectStore(None, aws=AwsSession()),
     )
-    return Bench(app, Runner(app, registry=REGISTRY, database=database, queue=queue, limits=limits))
+    return Bench(app, Worker(app, registry=REGISTRY, database=database, queue=queue, limits=limits))
 
 
 def measure(around: Surroundings, effort: Effort) -> Iterator[Figure]:
@@ -100,7 +100,7 @@ def measure(around: Surroundings, effort: Effort) -> Iterator[Figure]:
             def run(key: tuple[int, str]) -> float:
                 batch = next(batches[key])
                 started = time.perf_counter()
-                result = workers[key].runner.run(batch, time_left=lambda: timedelta(seconds=40))
+                result = workers[key].worker.run(batch, time_left=lambda: timedelta(seconds=40))
                 took = time.perf_counter() - started
                 if len(result.acked) != len(batch):
                     raise RuntimeError(f"{len(result.acked)} of {len(batch)} mails were sent")

@@ -26,14 +26,13 @@ from skincare.jobs.publisher import Publisher
 from skincare.jobs.queues import QueueName
 from skincare.jobs.relay import run_relay
 from skincare.jobs.repository import lease, outbox
-from skincare.jobs.runner import Runner
+from skincare.jobs.worker import Worker
 from skincare.notifications import repository as notifications
 from skincare.notifications.ports import Email
 from skincare.orders import repository as orders
 from skincare.orders.service import place_order
 from tests.factories import make_place_order, make_settings
 from tests.webhooks import FixedSecrets
-from worker.answer import answer
 from worker.registry import REGISTRY
 
 LIMITS = QueueName.NOTIFICATIONS.limits
@@ -121,10 +120,9 @@ def work_once(app: App, *, wait: timedelta = timedelta(seconds=1)) -> int:
     """Do what the worker function and its event source mapping do with one batch; return its size."""
     queue = app.queues[QueueName.NOTIFICATIONS]
     batch = queue.source.receive(limit=10, wait=wait)
-    runner = Runner(app, registry=REGISTRY, database=app.database, queue=queue, limits=LIMITS)
+    worker = Worker(app, registry=REGISTRY, database=app.database, queue=queue, limits=LIMITS)
     started = time.monotonic()
-    result = runner.run(batch, time_left=lambda: timedelta(seconds=40 - (time.monotonic() - started)))
-    failed = {item["itemIdentifier"] for item in answer(result, queue.source)["batchItemFailures"]}
+    failed = set(worker.answer(batch, time_left=lambda: timedelta(seconds=40 - (time.monotonic() - started))))
     queue.source.ack([message for message in batch if message.message_id not in failed])
     return len(batch)
 

@@ -12,10 +12,11 @@ from skincare.jobs.publisher import Publisher
 from skincare.jobs.queues import MAX_RECEIVE_COUNT, QueueLimits, QueueName
 from skincare.jobs.registry import Registry
 from skincare.jobs.retry import TimeLeft
-from skincare.jobs.runner import BatchResult, Runner
+from skincare.jobs.worker import Worker
+from skincare.jobs.worker.batch import BatchResult
 from tests import ledger
 from tests.ledger import Sample
-from worker.answer import BatchResponse, answer
+from worker.lambda_function import BatchResponse, batch_response
 
 LIMITS = QueueLimits(
     batch_size=10,
@@ -58,13 +59,20 @@ class Bench:
         registry: Registry[Bench] = Registry()
         registry.add(Sample, _handle)
         self.registry = registry
-        self.runner = self.new_runner(self.database)
+        self.worker = self.new_worker(self.database)
         self.last: BatchResult | None = None
 
-    def new_runner(self, database: Database) -> "Runner[Bench]":
+    def new_worker(self, database: Database) -> "Worker[Bench]":
         """Return the worker of another process, with its own way to the database."""
         self.databases.append(database)
-        return Runner(self, registry=self.registry, database=database, queue=self.pair, limits=self.limits)
+        return Worker(
+            self,
+            registry=self.registry,
+            database=database,
+            queue=self.pair,
+            limits=self.limits,
+            leave=lambda: None,
+        )
 
     def close(self) -> None:
         """Give all connections back."""
@@ -92,16 +100,16 @@ class Bench:
         messages: list[ReceivedMessage] | None = None,
         *,
         time_left: TimeLeft = plenty,
-        runner: "Runner[Bench] | None" = None,
+        worker: "Worker[Bench] | None" = None,
     ) -> BatchResponse:
         """Run one batch as the worker function and the event source mapping do together."""
         batch = self.receive() if messages is None else messages
-        self.last = (runner or self.runner).run(batch, time_left=time_left)
-        response = answer(self.last, self.source, leave=lambda: None)
-        failed = {item["itemIdentifier"] for item in response["batchItemFailures"]}
+        worker = worker or self.worker
+        self.last = worker.run(batch, time_left=time_left)
+        again = worker.deliver(self.last)
         if not self.last.hung:
-            self.source.ack([message for message in batch if message.message_id not in failed])
-        return response
+            self.source.ack([message for message in batch if message.message_id not in again])
+        return batch_response(again)
 
     def let_pass(self, time: timedelta) -> None:
         """Let time pass for the queue and for the ledger."""

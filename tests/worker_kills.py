@@ -14,9 +14,8 @@ from datetime import timedelta
 import psycopg
 
 from skincare.app import App
-from skincare.jobs.consumer import consume
 from skincare.jobs.queues import QueueName
-from skincare.jobs.runner import Runner
+from skincare.jobs.worker import Worker
 from tests import ledger
 from tests.crash_process import make_app
 from worker.registry import REGISTRY
@@ -26,8 +25,8 @@ LIMITS = QueueName.NOTIFICATIONS.limits
 
 def consume_for_ever(app: App) -> None:
     queue = app.queues[QueueName.NOTIFICATIONS]
-    runner = Runner(app, registry=REGISTRY, database=app.database, queue=queue, limits=LIMITS)
-    consume(queue.source, runner, limits=LIMITS, stop=threading.Event())
+    worker = Worker(app, registry=REGISTRY, database=app.database, queue=queue, limits=LIMITS)
+    worker.consume(threading.Event())
 
 
 def main(times: int, seed: int) -> None:

@@ -1,31 +1,42 @@
 """The worker of one queue: an SQS batch in, the messages that shall come again out."""
 
+from collections.abc import Iterable
 from functools import cache
-from typing import Any
+from typing import Any, TypedDict
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from skincare.adapters.sqs_message import message_from_record
 from skincare.app import App
 from skincare.bootstrap import get_app, worker_queue
-from skincare.jobs.queues import QueueName
-from skincare.jobs.runner import Runner
+from skincare.jobs.worker import Worker
 from skincare.observability import start_invocation, time_left
-from worker.answer import BatchResponse, answer
-from worker.runner import make_runner
+from worker.wiring import make_worker
+
+
+class BatchItemFailure(TypedDict):
+    itemIdentifier: str
+
+
+class BatchResponse(TypedDict):
+    """SQS partial batch response: Lambda deletes every message of the batch that is not named here."""
+
+    batchItemFailures: list[BatchItemFailure]
 
 
 def lambda_handler(event: dict[str, Any], context: LambdaContext) -> BatchResponse:
     """Handle one batch of the queue that WORKER_QUEUE names."""
     start_invocation(aws_request_id=context.aws_request_id)
-    queue, runner = _runner()
     messages = [message_from_record(record) for record in event["Records"]]
-    result = runner.run(messages, time_left=time_left(context))
-    return answer(result, get_app().queues[queue].source)
+    return batch_response(_worker().answer(messages, time_left=time_left(context)))
+
+
+def batch_response(message_ids: Iterable[str]) -> BatchResponse:
+    """Name the messages that shall come again."""
+    return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in message_ids]}
 
 
 @cache
-def _runner() -> tuple[QueueName, Runner[App]]:
+def _worker() -> Worker[App]:
     app = get_app()
-    queue = worker_queue(app.settings)
-    return queue, make_runner(app, queue)
+    return make_worker(app, worker_queue(app.settings))

@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from skincare.app import App
-from skincare.jobs.consumer import consume
 from skincare.jobs.queues import QueueName
 from skincare.observability import logger
-from worker.answer import leave
-from worker.runner import make_runner
+from worker.wiring import make_worker
 
 
 def work(app: App, queue: QueueName) -> None:
@@ -18,11 +16,10 @@ def work(app: App, queue: QueueName) -> None:
 
     A second signal does not hurry it. When a handler hung, the process ends with exit code 1.
     """
-    runner = make_runner(app, queue)
+    worker = make_worker(app, queue)
     with _stop_on_signal() as stop:
         logger.info("worker.started", queue=queue)
-        if not consume(app.queues[queue].source, runner, limits=queue.limits, stop=stop):
-            leave()
+        worker.consume(stop)
         logger.info("worker.stopped", queue=queue)
     app.database.close()
 

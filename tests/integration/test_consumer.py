@@ -8,8 +8,8 @@ from datetime import timedelta
 
 import pytest
 
-from skincare.jobs.consumer import consume
 from skincare.jobs.ports import ReceivedMessage
+from skincare.jobs.worker.consumer import consume
 from tests.worker_bench import LIMITS, Bench
 
 
@@ -44,7 +44,7 @@ class TestConsumer:
         jobs = [bench.add(f"job {number}") for number in range(25)]
         stop = threading.Event()
         queue = WatchedQueue(bench, stop)
-        assert consume(queue, bench.runner, limits=LIMITS, stop=stop)
+        assert consume(queue, bench.worker.run, limits=LIMITS, stop=stop)
         assert {bench.state(job) for job in jobs} == {"completed"}
         assert bench.source.all() == []
         assert len(queue.receives) == 4
@@ -52,14 +52,16 @@ class TestConsumer:
     def test_waits_for_work_in_long_polls(self, bench: Bench) -> None:
         stop = threading.Event()
         queue = WatchedQueue(bench, stop)
-        consume(queue, bench.runner, limits=LIMITS, stop=stop)
+        consume(queue, bench.worker.run, limits=LIMITS, stop=stop)
         assert all(wait >= timedelta(seconds=1) for wait in queue.receives)
 
     def test_backs_off_while_the_queue_cannot_be_reached(self, bench: Bench) -> None:
         bench.source.down = True
         stop = threading.Event()
         queue = WatchedQueue(bench, stop)
-        worker = threading.Thread(target=consume, args=(queue, bench.runner), kwargs={"limits": LIMITS, "stop": stop})
+        worker = threading.Thread(
+            target=consume, args=(queue, bench.worker.run), kwargs={"limits": LIMITS, "stop": stop}
+        )
         worker.start()
         worker.join(timeout=1)
         assert len(queue.receives) == 1
@@ -71,7 +73,7 @@ class TestConsumer:
         bench = Bench(database_url, limits=replace(LIMITS, threads=1))
         stop = threading.Event()
         jobs = [bench.add(f"job {number}", stop.set) for number in range(3)]
-        assert consume(WatchedQueue(bench, stop), bench.runner, limits=bench.limits, stop=stop)
+        assert consume(WatchedQueue(bench, stop), bench.worker.run, limits=bench.limits, stop=stop)
         states = sorted(bench.state(job) for job in jobs)
         assert states == ["completed", "queued", "queued"]
         assert len(bench.ran) == 1
@@ -88,7 +90,7 @@ class TestConsumer:
 
         bench.add("hung", hang)
         started = time.monotonic()
-        assert not consume(WatchedQueue(bench, stop), bench.runner, limits=limits, stop=stop)
+        assert not consume(WatchedQueue(bench, stop), bench.worker.run, limits=limits, stop=stop)
         assert time.monotonic() - started < 10
         release.set()
         bench.close()

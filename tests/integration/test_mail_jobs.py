@@ -8,14 +8,13 @@ import pytest
 
 from skincare.app import App
 from skincare.jobs.models import DueJob
-from skincare.jobs.runner import Runner
+from skincare.jobs.worker import Worker
 from skincare.notifications.ports import EmailSendingStopped, EmailThrottled, EmailUndeliverable
 from tests.factories import make_order
 from tests.fakes.email import FakeEmailSender
 from tests.http import make_app
 from tests.log import RecordedLog, recorded_log
 from tests.worker_bench import LIMITS, Bench, plenty
-from worker.answer import answer
 from worker.registry import REGISTRY
 
 TWO_MINUTES_OF_TRIES = 6
@@ -28,7 +27,7 @@ class MailWorker:
         self.bench = Bench(database_url)
         self.email = FakeEmailSender()
         self.app: App = replace(make_app(database_url), database=self.bench.database, email=self.email)
-        self.runner = Runner(
+        self.worker = Worker(
             self.app, registry=REGISTRY, database=self.bench.database, queue=self.bench.pair, limits=LIMITS
         )
 
@@ -41,9 +40,8 @@ class MailWorker:
 
     def work(self) -> None:
         batch = self.bench.receive()
-        result = self.runner.run(batch, time_left=plenty)
-        answer(result, self.bench.source)
-        self.bench.source.ack(result.acked)
+        again = set(self.worker.answer(batch, time_left=plenty))
+        self.bench.source.ack([message for message in batch if message.message_id not in again])
 
 
 @pytest.fixture

@@ -15,11 +15,11 @@ from skincare.app import App
 from skincare.database.connection import Database, StaticCredentials
 from skincare.errors import PermanentError, TransientError
 from skincare.jobs.gauges import job_gauges
-from skincare.jobs.measures import Measures
 from skincare.jobs.queues import QueueName
 from skincare.jobs.repository import quarantine
-from skincare.jobs.runner import Runner
-from skincare.jobs.unreadable import GIVE_UP_AT_RECEIVE
+from skincare.jobs.worker import Worker
+from skincare.jobs.worker.batch_metrics import BatchMetrics
+from skincare.jobs.worker.unprocessable import GIVE_UP_AT_RECEIVE
 from skincare.metrics import Metric
 from skincare.payments.gauges import payment_gauges
 from tests import ledger
@@ -30,19 +30,20 @@ from tests.worker_bench import Bench
 @pytest.fixture
 def bench(database_url: str) -> Iterator[Bench]:
     bench = Bench(database_url)
-    bench.runner = measured_runner(bench, bench.database)
+    bench.worker = measured_worker(bench, bench.database)
     yield bench
     bench.close()
 
 
-def measured_runner(bench: Bench, database: Database) -> Runner[Bench]:
-    return Runner(
+def measured_worker(bench: Bench, database: Database) -> Worker[Bench]:
+    return Worker(
         bench,
         registry=bench.registry,
         database=database,
         queue=bench.pair,
         limits=bench.limits,
-        measured=lambda measures: measures.emit(stage="staging", queue=QueueName.NOTIFICATIONS),
+        leave=lambda: None,
+        measured=lambda metrics: metrics.emit(stage="staging", queue=QueueName.NOTIFICATIONS),
     )
 
 
@@ -118,11 +119,11 @@ class TestABatch:
         bench.add("one")
         bench.add("two")
         away = Database(StaticCredentials("postgresql://app@127.0.0.1:1/shop"), max_connections=1)
-        bench.work(runner=measured_runner(bench, away))
+        bench.work(worker=measured_worker(bench, away))
         assert printed(capsys)[-1]["ItemsFailed"] == [2.0]
 
     def test_without_a_job_has_no_metrics_of_jobs(self, capsys: pytest.CaptureFixture[str]) -> None:
-        Measures().emit(stage="dev", queue=QueueName.PAYMENTS)
+        BatchMetrics().emit(stage="dev", queue=QueueName.PAYMENTS)
         assert printed(capsys) == [{"Stage": "dev", "Queue": "payments", "ItemsFailed": [0.0]}]
 
 

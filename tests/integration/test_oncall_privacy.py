@@ -31,7 +31,7 @@ from skincare.jobs.ports import OutgoingMessage, QueuePair
 from skincare.jobs.publisher import Publisher
 from skincare.jobs.queues import QueueName
 from skincare.jobs.relay import run_relay
-from skincare.jobs.runner import Runner
+from skincare.jobs.worker import Worker
 from tests import ledger
 from tests.http import open_app
 from tests.oncall import InProcess, invoke
@@ -51,14 +51,14 @@ with open_app(sys.argv[1], max_connections=4) as app, psycopg.connect(sys.argv[1
     app = replace(app, queues=queues, publisher=Publisher(app.database, queues))
     def relay():
         run_relay(database=app.database, queues=queues, publisher=app.publisher, budgets=BUDGETS, time_left=plenty)
-    runner = Runner(app, registry=REGISTRY, database=app.database, queue=pair, limits=QueueName.NOTIFICATIONS.limits,
+    worker = Worker(app, registry=REGISTRY, database=app.database, queue=pair, limits=QueueName.NOTIFICATIONS.limits,
         release="1.2.3")
     conn.execute("UPDATE payment_anomalies SET created_at = created_at")
     conn.execute("SELECT cancel_timer('expire_order:' || %s)", [number])
     ledger.let_pass(conn, timedelta(hours=25))
     relay()
     app.email.fail_next(ProviderError(f"550 no mailbox {C}@example.com"))
-    runner.run(pair.source.receive(limit=10, wait=timedelta(0)), time_left=plenty)
+    worker.run(pair.source.receive(limit=10, wait=timedelta(0)), time_left=plenty)
     relay()
     letters = [[letter.body, dict(letter.message.attributes)] for letter in pair.dead_letters.all()]
     pair.dead_letters.enqueue([OutgoingMessage(json.dumps({"card": C, "token": C}), {"origin": C})])

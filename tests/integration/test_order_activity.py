@@ -13,7 +13,7 @@ from skincare.jobs.publisher import Publisher
 from skincare.jobs.queues import QueueName
 from skincare.jobs.repository import dead_letter, lease, operations
 from skincare.jobs.retry import Completed, DeadLetter, Outcome, Retry
-from skincare.jobs.runner import Runner
+from skincare.jobs.worker import Worker
 from tests import ledger
 from tests.factories import fill_cart, make_order, make_product
 from tests.http import Answer, Client, open_app
@@ -148,9 +148,9 @@ class TestTheRequestThatPlacedTheOrder:
             publisher = Publisher(app.database, {QueueName.NOTIFICATIONS: pair})
             with open_app(database_url, publisher=publisher) as api:
                 placed = Client(api, "ani").order()
-            runner = Runner(app, registry=REGISTRY, database=app.database, queue=pair, limits=LIMITS)
+            worker = Worker(app, registry=REGISTRY, database=app.database, queue=pair, limits=LIMITS)
             with recorded_log() as log:
-                runner.run(queue.receive(limit=10, wait=timedelta(0)), time_left=plenty)
+                worker.run(queue.receive(limit=10, wait=timedelta(0)), time_left=plenty)
             answer = Client(app, "ani").get(placed.headers["location"])
         request_id = placed.headers["x-request-id"]
         of_the_job = [line for line in log.lines if "job_id" in line]

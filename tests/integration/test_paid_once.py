@@ -16,7 +16,7 @@ from skincare.jobs.envelope import Envelope
 from skincare.jobs.ports import OutgoingMessage, QueuePair
 from skincare.jobs.publisher import Publisher
 from skincare.jobs.queues import QueueName
-from skincare.jobs.runner import Runner
+from skincare.jobs.worker import Worker
 from tests.fakes.email import FakeEmailSender
 from tests.fakes.object_store import FakeObjectStore
 from tests.http import open_app
@@ -24,7 +24,6 @@ from tests.invoices import text_of
 from tests.log import recorded_log
 from tests.payments import new_order, order_status, payments, take_in
 from tests.worker_bench import LIMITS, plenty
-from worker.answer import answer
 from worker.registry import REGISTRY
 
 COPIES, WORKERS = 50, 3
@@ -55,11 +54,10 @@ class Workers:
         ready.wait(timeout=20)
         for name in (QueueName.PAYMENTS, QueueName.NOTIFICATIONS, QueueName.DOCUMENTS):
             source = self.queues[name].source
-            runner = Runner(app, registry=REGISTRY, database=app.database, queue=self.queues[name], limits=LIMITS)
+            worker = Worker(app, registry=REGISTRY, database=app.database, queue=self.queues[name], limits=LIMITS)
             while batch := source.receive(limit=10, wait=timedelta(0)):
-                result = runner.run(batch, time_left=plenty)
-                answer(result, source, leave=lambda: None)
-                source.ack(result.acked)
+                again = set(worker.answer(batch, time_left=plenty))
+                source.ack([message for message in batch if message.message_id not in again])
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from skincare.jobs.publisher import Publisher
 from skincare.jobs.queues import QueueName
 from skincare.jobs.relay import run_relay, sweep
 from skincare.jobs.repository import dead_letter, quarantine
-from skincare.jobs.runner import Runner
+from skincare.jobs.worker import Worker
 from tests import crash_process, ledger
 from tests.fakes.email import FakeEmailSender
 from tests.http import open_app
@@ -103,9 +103,9 @@ class Shop:
     def work(self) -> None:
         """Drain all queues."""
         for name, pair in self.pairs.items():
-            runner = Runner(self.app, registry=REGISTRY, database=self.app.database, queue=pair, limits=name.limits)
+            worker = Worker(self.app, registry=REGISTRY, database=self.app.database, queue=pair, limits=name.limits)
             while messages := pair.source.receive(limit=10, wait=timedelta(0)):
-                result = runner.run(messages, time_left=plenty)
+                result = worker.run(messages, time_left=plenty)
                 pair.source.ack(result.acked)
                 assert result.released == []
 
@@ -287,7 +287,7 @@ class TestARedrivenJob:
     def test_is_run_by_one_worker_while_another_gets_a_copy(self, bench: Bench) -> None:
         job = self.redriven(bench)
         (message,) = bench.receive()
-        other = bench.new_runner(bench.database)
+        other = bench.new_worker(bench.database)
         seen = []
 
         def meanwhile() -> None:

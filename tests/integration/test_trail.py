@@ -26,7 +26,7 @@ from tests.oncall import ME, ask
 from tests.payments import new_order
 from tests.webhooks import webhook_of
 from tests.worker_bench import plenty
-from worker.runner import make_runner
+from worker.wiring import make_worker
 
 TRACE = "1-5759e988-bd862e3fe1be46a994272793"
 HEADER = f"Root={TRACE};Parent=53995c3f42cd8ad8;Sampled=1"
@@ -63,7 +63,7 @@ def test_an_order_can_be_followed_from_its_request_to_its_mail(system: App, pair
     with recorded_log() as log:
         number = order(system, conn)
         (message,) = pair.source.receive(limit=10, wait=timedelta(0))
-        make_runner(system, QueueName.NOTIFICATIONS).run([message], time_left=plenty)
+        make_worker(system, QueueName.NOTIFICATIONS).run([message], time_left=plenty)
     requested = [each for each in log.lines if each["message"] == "http.request"][-1]
     completed = line(log, "job.completed")
     mailed = line(log, "email.sent")
@@ -98,7 +98,7 @@ def test_a_webhook_can_be_followed_to_its_payment(system: App, pair: QueuePair, 
     with recorded_log() as log:
         assert call(system, http_event("POST", webhook.path, body=webhook.body.decode(), headers=headers)).status == 200
         (message,) = pair.source.receive(limit=10, wait=timedelta(0))
-        make_runner(system, QueueName.PAYMENTS).run([message], time_left=plenty)
+        make_worker(system, QueueName.PAYMENTS).run([message], time_left=plenty)
     received, applied = line(log, "payment.event_received"), line(log, "payment.event_applied")
     assert received["trace_id"] == applied["trace_id"] == message.attributes["trace_id"] == TRACE
     assert received["request_id"] == applied["request_id"]
@@ -121,7 +121,7 @@ def test_a_redrive_can_be_followed_from_the_engineer_to_the_order(
     with recorded_log() as log:
         ask(system, Redrive(claimed_identity=ME, deaths=[Death(job_id=job_id, dead_letter_no=1)]))
         (message,) = pair.source.receive(limit=10, wait=timedelta(0))
-        make_runner(system, QueueName.NOTIFICATIONS).run([message], time_left=plenty)
+        make_worker(system, QueueName.NOTIFICATIONS).run([message], time_left=plenty)
     done, completed = line(log, "operations.done"), line(log, "job.completed")
     assert list(done["job_ids"]) == [completed["job_id"]] == [str(job_id)]
     assert (completed["order_number"], completed["request_id"]) == (number, requested["request_id"])

@@ -68,9 +68,9 @@ def app(database_url: str, mail: SendsTogether, monkeypatch: pytest.MonkeyPatch)
             email=mail,
         )
         monkeypatch.setattr(lambda_function, "get_app", lambda: app)
-        lambda_function._runner.cache_clear()
+        lambda_function._worker.cache_clear()
         yield app
-        lambda_function._runner.cache_clear()
+        lambda_function._worker.cache_clear()
 
 
 def new_job(conn: Connection) -> DueJob:
@@ -133,9 +133,9 @@ class TestALine:
     def test_of_a_thread_that_has_run_a_job_has_nothing_of_it_any_more(self, conn: Connection, app: App) -> None:
         job = new_job(conn)
         invoke(1, message(job))
-        _, runner = lambda_function._runner()
+        worker = lambda_function._worker()
         with recorded_log() as log:
             for _ in range(QueueName.NOTIFICATIONS.limits.threads):
-                runner._threads.submit(logger.info, "test.idle").result(timeout=20)
+                worker._threads.submit(logger.info, "test.idle").result(timeout=20)
         assert log.lines
         assert mentioned(log.lines, job) == []

@@ -14,7 +14,8 @@ from skincare.adapters.memory_queue import MemoryQueue
 from skincare.jobs.envelope import Envelope
 from skincare.jobs.ports import QueuePair, ReceivedMessage
 from skincare.jobs.queues import QueueName
-from skincare.jobs.runner import BatchResult, Runner
+from skincare.jobs.worker import Worker
+from skincare.jobs.worker.batch import BatchResult
 from tests.factories import make_order
 from tests.http import open_app
 from tests.wire import Wire
@@ -49,8 +50,8 @@ def run(url: str, messages: list[ReceivedMessage]) -> BatchResult:
     limits = replace(QueueName.NOTIFICATIONS.limits, threads=4)
     pair = QueuePair(MemoryQueue(), MemoryQueue())
     with open_app(url, max_connections=limits.database_connections) as app:
-        runner = Runner(app, registry=REGISTRY, database=app.database, queue=pair, limits=limits)
-        return runner.run(messages, time_left=lambda: timedelta(seconds=40))
+        worker = Worker(app, registry=REGISTRY, database=app.database, queue=pair, limits=limits)
+        return worker.run(messages, time_left=lambda: timedelta(seconds=40))
 
 
 class TestABatchOfMails:

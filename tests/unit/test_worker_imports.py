@@ -39,7 +39,7 @@ class TestTheEntryPointOfAWorker:
         assert name not in modules
 
     def test_loads_what_every_batch_needs(self, modules: set[str]) -> None:
-        assert {"psycopg", "pydantic", "skincare.jobs.runner", "skincare.notifications.service"} <= modules
+        assert {"psycopg", "pydantic", "skincare.jobs.worker", "skincare.notifications.service"} <= modules
 
     def test_loads_nothing_that_draws_documents_for_a_mail_or_a_payment(self) -> None:
         """Only the containers of one queue make documents."""

@@ -15,12 +15,12 @@ from skincare.jobs.envelope import Envelope
 from skincare.jobs.ports import ReceivedMessage
 from skincare.jobs.relay import run_relay
 from skincare.jobs.retry import CRASH_LIMIT, TimeLeft
-from skincare.jobs.runner import RESERVE
-from skincare.jobs.unreadable import GIVE_UP_AT_RECEIVE
+from skincare.jobs.worker.lease_session import RESERVE
+from skincare.jobs.worker.unprocessable import GIVE_UP_AT_RECEIVE
 from tests import ledger
 from tests.log import recorded_log
 from tests.worker_bench import LIMITS, Bench, plenty
-from worker.answer import BatchResponse
+from worker.lambda_function import BatchResponse
 
 HOUR = timedelta(hours=1)
 NOTHING_FAILED: BatchResponse = {"batchItemFailures": []}
@@ -88,7 +88,7 @@ class TestPartialBatch:
                 conn.execute("INSERT INTO products (sku, name, price_rupiah, stock) VALUES ('A', 'Toner', 1, -1)")
 
         bench.database = Database(StaticCredentials(bench.database_url), max_connections=1)
-        bench.runner = bench.new_runner(bench.database)
+        bench.worker = bench.new_worker(bench.database)
         bench.add("bad", break_a_constraint)
         good = bench.add("good", lambda: None)
         bench.work()
@@ -182,7 +182,7 @@ class TestCopies:
         (message,) = bench.receive()
         seen: list[object] = []
         bench.handlers["slow"] = lambda: seen.append(
-            bench.work([ReceivedMessage("m-2", "r", message.body)], runner=bench.new_runner(bench.database))
+            bench.work([ReceivedMessage("m-2", "r", message.body)], worker=bench.new_worker(bench.database))
         )
         bench.work([message])
         assert seen == [{"batchItemFailures": [{"itemIdentifier": "m-2"}]}]
@@ -251,7 +251,7 @@ class TestDatabaseAway:
         job = bench.add("x")
         away = Database(StaticCredentials("postgresql://app@127.0.0.1:1/none"), max_connections=1)
         messages = bench.receive()
-        response = bench.work(messages, runner=bench.new_runner(away))
+        response = bench.work(messages, worker=bench.new_worker(away))
         assert {item["itemIdentifier"] for item in response["batchItemFailures"]} == identifiers(messages)
         assert bench.ran == []
         with bench.database.connection() as conn:
@@ -266,7 +266,7 @@ class TestDatabaseAway:
         flaky = _FlakyDatabase(bench.database_url, on_break=lambda: left.__setitem__(0, timedelta(seconds=0.5)))
         job = bench.add("x", cut_the_line)
         messages = bench.receive()
-        response = bench.work(messages, time_left=lambda: left[0], runner=bench.new_runner(flaky))
+        response = bench.work(messages, time_left=lambda: left[0], worker=bench.new_worker(flaky))
         assert {item["itemIdentifier"] for item in response["batchItemFailures"]} == identifiers(messages)
         assert bench.state(job) == "processing"
         bench.let_pass(timedelta(seconds=60))
@@ -279,7 +279,7 @@ class TestDatabaseAway:
     def test_at_the_settle_it_may_come_back_in_time(self, bench: Bench) -> None:
         flaky = _FlakyDatabase(bench.database_url, on_break=lambda: None)
         job = bench.add("x", lambda: setattr(flaky, "break_next", True))
-        assert bench.work(runner=bench.new_runner(flaky)) == NOTHING_FAILED
+        assert bench.work(worker=bench.new_worker(flaky)) == NOTHING_FAILED
         assert flaky.broken == 1
         assert bench.state(job) == "completed"
 
@@ -350,7 +350,7 @@ class TestPoison:
         database = _DyingDatabase(bench.database_url)
         bench.handlers["poison"] = database.die
         with pytest.raises(_ProcessDied):
-            bench.work(runner=bench.new_runner(database))
+            bench.work(worker=bench.new_worker(database))
         bench.let_pass(timedelta(minutes=6))
 
     def test_its_neighbours_are_done_and_it_is_buried_at_its_last_crash(self, bench: Bench) -> None:
@@ -430,7 +430,7 @@ class TestRoundTrips:
         for number in range(10):
             bench.add(f"job {number}")
         counting = _CountingDatabase(bench.database_url)
-        bench.work(runner=bench.new_runner(counting))
+        bench.work(worker=bench.new_worker(counting))
         assert counting.lent == 2
 
 

@@ -1,6 +1,6 @@
 """The worker as a long-running process: receive, run, answer, until told to stop.
 
-The same runner as in Lambda, behind the `Queue` port; what the event source mapping does there, this
+The same as in Lambda, behind the `Queue` port; what the event source mapping does there, this
 loop does here.
 """
 
@@ -8,12 +8,14 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Protocol
 
-from skincare.jobs.delivery import delete_done, set_visibility
 from skincare.jobs.ports import Queue, QueueUnavailable, ReceivedMessage
 from skincare.jobs.queues import QueueLimits
 from skincare.jobs.retry import TimeLeft, backoff_delay
-from skincare.jobs.runner import RESERVE, Runner
+from skincare.jobs.worker.batch import BatchResult
+from skincare.jobs.worker.delivery import delete_done, set_visibility
+from skincare.jobs.worker.lease_session import RESERVE
 from skincare.observability import describe, logger, start_invocation
 
 _POLL = timedelta(seconds=4)
@@ -22,7 +24,13 @@ _POLL = timedelta(seconds=4)
 _LARGEST_RECEIVE = 10
 
 
-def consume[A](queue: Queue, runner: Runner[A], *, limits: QueueLimits, stop: threading.Event) -> bool:
+class Run(Protocol):
+    """Works through a batch."""
+
+    def __call__(self, messages: list[ReceivedMessage], *, time_left: TimeLeft) -> BatchResult: ...
+
+
+def consume(queue: Queue, run: Run, *, limits: QueueLimits, stop: threading.Event) -> bool:
     """Work until `stop` is set; True when everything that ran was finished or handed back.
 
     A stop lets running handlers finish and starts no others. False means that a handler hung: the
@@ -39,13 +47,13 @@ def consume[A](queue: Queue, runner: Runner[A], *, limits: QueueLimits, stop: th
             stop.wait(backoff_delay(failures).total_seconds())
             continue
         failures = 0
-        if messages and not _run(messages, queue, runner, _time_left(limits, stop)):
+        if messages and not _work(messages, queue, run, _time_left(limits, stop)):
             return False
     return True
 
 
-def _run[A](messages: list[ReceivedMessage], queue: Queue, runner: Runner[A], time_left: TimeLeft) -> bool:
-    result = runner.run(messages, time_left=time_left)
+def _work(messages: list[ReceivedMessage], queue: Queue, run: Run, time_left: TimeLeft) -> bool:
+    result = run(messages, time_left=time_left)
     set_visibility(result, queue)
     delete_done(result, queue)
     return not result.hung

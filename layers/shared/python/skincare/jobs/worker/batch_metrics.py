@@ -4,14 +4,14 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from skincare.jobs.models import Claim
 from skincare.jobs.queues import QueueName
-from skincare.jobs.retry import Completed, DeadLetter, Outcome, Retry
+from skincare.jobs.retry import Completed, DeadLetter, Retry
+from skincare.jobs.worker.attempt import Attempt
 from skincare.metrics import Metric, emit
 
 
 @dataclass
-class Measures:
+class BatchMetrics:
     """Collects what happened in one batch."""
 
     failed_messages: int = 0
@@ -19,17 +19,18 @@ class Measures:
         default_factory=lambda: defaultdict(lambda: defaultdict(list))
     )
 
-    def ran(self, claim: Claim, outcome: Outcome, duration: timedelta) -> None:
+    def ran(self, attempt: Attempt) -> None:
         """An attempt was made."""
+        claim = attempt.claim
         values = self._by_type[claim.job_type]
-        match outcome:
+        match attempt.outcome:
             case Completed():
                 values[Metric.JOBS_COMPLETED].append(1)
             case Retry():
                 values[Metric.JOBS_RETRIED].append(1)
             case DeadLetter():
                 values[Metric.JOBS_DEAD].append(1)
-        values[Metric.JOB_DURATION].append(duration / timedelta(milliseconds=1))
+        values[Metric.JOB_DURATION].append(attempt.duration / timedelta(milliseconds=1))
         if claim.attempts == 1:
             values[Metric.QUEUE_DELAY].append(claim.age.total_seconds())
 

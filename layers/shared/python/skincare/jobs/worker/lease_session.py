@@ -1,0 +1,113 @@
+"""A lease session: one invocation's dealings with the ledger under one lease token."""
+
+import threading
+import time
+from collections.abc import Mapping
+from datetime import timedelta
+
+from skincare.database.connection import Database
+from skincare.identifiers import JobId, LeaseToken, uuid7
+from skincare.jobs.models import Claim
+from skincare.jobs.repository import lease
+from skincare.jobs.retry import Outcome, Retry, TimeLeft
+from skincare.jobs.worker.batch import Ack, Fate, Fates, Redeliver
+from skincare.observability import describe, logger
+
+SOON = timedelta(seconds=5)
+"""When a message comes again whose job was not judged: handed back, suspect without time, lost lease."""
+
+RESERVE = timedelta(seconds=2)
+"""Kept at the end of an invocation for the last settle, the visibility changes and the answer."""
+
+_LEASE_BEYOND_DEADLINE = timedelta(seconds=5)
+_SETTLE_AGAIN_AFTER_S = 0.5
+
+
+class LeaseSession:
+    """Claims jobs, collects how they ended, and settles them."""
+
+    def __init__(self, database: Database, time_left: TimeLeft, *, release: str | None = None) -> None:
+        self.time_left = time_left
+        self._database = database
+        self._release = release
+        self._token = LeaseToken(uuid7())
+        self._unsettled: dict[JobId, Outcome | None] = {}
+        self._unsettled_since = 0.0
+
+    @property
+    def oldest_unsettled_s(self) -> float | None:
+        """Seconds since the first of the unsettled jobs finished; None while there is none."""
+        return time.monotonic() - self._unsettled_since if self._unsettled else None
+
+    def claim(self, wanted: Mapping[JobId, int | None], *, alone: bool = False) -> list[Claim] | None:
+        """Claim jobs; None where the database is out of reach, and then nothing is counted.
+
+        The lease ends just after the invocation must have: whoever finds it run out knows of a crash.
+        """
+        try:
+            with self._database.connection() as conn:
+                return lease.claim(
+                    conn,
+                    wanted,
+                    token=self._token,
+                    lease=self.time_left() + _LEASE_BEYOND_DEADLINE,
+                    alone=alone,
+                    release=self._release,
+                )
+        except Exception as error:  # noqa: BLE001  also a schema that a running deploy has not reached yet
+            logger.warning("batch.claim_failed", jobs=len(wanted), error=describe(error))
+            return None
+
+    def add(self, job_id: JobId, outcome: Outcome | None) -> None:
+        """Remember how a claimed job ended, None where it was not started; `settle` writes it down."""
+        if not self._unsettled:
+            self._unsettled_since = time.monotonic()
+        self._unsettled[job_id] = outcome
+
+    def abandoned(self) -> Redeliver:
+        """The fate of a job whose lease runs out: its message comes just after that, and the claim sees a crash."""
+        return Redeliver(self.time_left() + _LEASE_BEYOND_DEADLINE + SOON)
+
+    def settle(self) -> Fates:
+        """Write down what has finished, in one statement; nothing is decided where the database was out of reach."""
+        outcomes = self._unsettled
+        try:
+            with self._database.connection() as conn:
+                hit = lease.settle(conn, outcomes, token=self._token)
+        except Exception as error:  # noqa: BLE001  what is not written down must not end the invocation
+            logger.warning("batch.settle_failed", jobs=len(outcomes), error=describe(error))
+            self._unsettled_since = time.monotonic()
+            return {}
+        self._unsettled = {}
+        return {job_id: _fate(job_id, outcome, hit=job_id in hit) for job_id, outcome in outcomes.items()}
+
+    def settle_all(self, *, until: timedelta) -> Fates:
+        """Settle what is left, again and again until that much time is left; give up on the rest.
+
+        What stays unsettled is claimed again after its lease, as a crash: its effect is guarded by its
+        own constraint, so running it twice is safe where losing it is not.
+        """
+        pause = threading.Event()
+        fates: dict[JobId, Fate] = {}
+        while self._unsettled:
+            fates |= self.settle()
+            if self._unsettled and self.time_left() <= until:
+                fates |= dict.fromkeys(self._unsettled, self.abandoned())
+                self._unsettled = {}
+            elif self._unsettled:
+                pause.wait(_SETTLE_AGAIN_AFTER_S)
+        return fates
+
+
+def _fate(job_id: JobId, outcome: Outcome | None, *, hit: bool) -> Fate:
+    match outcome:
+        case _ if not hit:
+            logger.warning("job.lease_lost", job_id=job_id)
+            return Redeliver(SOON)
+        case Retry():
+            return Redeliver(outcome.delay)
+        case None:
+            logger.info("job.handed_back", job_id=job_id)
+            return Redeliver(SOON, failed=False)
+        case _:
+            return Ack()
