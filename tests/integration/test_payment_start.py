@@ -43,7 +43,7 @@ def let_pass(conn: Connection, time_: timedelta) -> None:
     conn.execute(
         "UPDATE payment_attempts SET expires_at = expires_at - %(t)s, created_at = created_at - %(t)s", {"t": time_}
     )
-    conn.execute("UPDATE orders SET created_at = created_at - %s", [time_])
+    conn.execute("UPDATE orders SET created_at = created_at - %(t)s, expires_at = expires_at - %(t)s", {"t": time_})
 
 
 class TestStartingAPayment:

@@ -46,7 +46,7 @@ def age(owner: Connection, time: timedelta) -> None:
     """Make everything about money so much older; its jobs keep their times."""
     owner.execute("UPDATE payment_events SET received_at = received_at - %s", [time])
     owner.execute("UPDATE refunds SET created_at = created_at - %s", [time])
-    owner.execute("UPDATE orders SET created_at = created_at - %s", [time])
+    owner.execute("UPDATE orders SET created_at = created_at - %(t)s, expires_at = expires_at - %(t)s", {"t": time})
 
 
 def mended(app: App) -> list[tuple[str, str]]:

@@ -14,6 +14,7 @@ from skincare.identifiers import OrderNumber, Sku
 from skincare.orders.errors import CartAlreadyOrdered, CartEmpty, CheckoutOvertaken, OutOfStock, PriceChanged, Shortage
 from skincare.orders.models import CartLine, CheckoutState, Order, OrderStatus
 from skincare.orders.service import refusal
+from tests.factories import UNLIMITED as ANYTHING
 from tests.factories import make_place_order
 
 NUMBER = OrderNumber("SKN-00000-00001")
@@ -51,18 +52,18 @@ class TestWhyACheckoutWasRefused:
     def test_is_read_off_the_cart(
         self, state: CheckoutState, expected_total: int | None, error: type[SkincareError]
     ) -> None:
-        assert type(refusal(state, expected_total)) is error
+        assert type(refusal(state, expected_total, ANYTHING)) is error
 
     @given(LINES)
     def test_names_exactly_what_is_short_and_what_is_left(self, lines: tuple[CartLine, ...]) -> None:
-        found = refusal(CheckoutState(None, lines), None)
+        found = refusal(CheckoutState(None, lines), None, ANYTHING)
         short = [Shortage(each.sku, each.quantity, each.stock) for each in lines if each.stock - each.quantity < 0]
         assert (list(found.items) if isinstance(found, OutOfStock) else []) == short
 
     @given(LINES, st.integers(1, 10**12))
     def test_tells_the_new_total_only_where_it_is_higher(self, lines: tuple[CartLine, ...], expected: int) -> None:
         enough = tuple(CartLine(each.sku, each.quantity, each.price_rupiah, 99) for each in lines)
-        found = refusal(CheckoutState(None, enough), expected)
+        found = refusal(CheckoutState(None, enough), expected, ANYTHING)
         total = sum(each.quantity * each.price_rupiah for each in lines)
         assert isinstance(found, PriceChanged) == (total > expected)
         if isinstance(found, PriceChanged):
@@ -94,7 +95,7 @@ class TestThePaymentStatus:
         ],
     )
     def test_follows_from_the_status(self, status: str, expected: str) -> None:
-        order = Order(NUMBER, OrderStatus(status), 1, datetime.now(UTC), ())
+        order = Order(NUMBER, OrderStatus(status), 1, datetime.now(UTC), None, ())
         assert order.payment_status == expected
 
 
