@@ -16,11 +16,12 @@ from psycopg import Connection
 from skincare.app import App
 from skincare.identifiers import OrderNumber, UserId
 from skincare.orders import repository as orders
+from skincare.orders.terms import USUAL
 from skincare.payments.expiry import repository as expiry
-from tests.factories import fill_cart, make_product, make_settings, make_user_id, pay
+from tests.factories import fill_cart, make_order, make_product, make_settings, make_user_id, pay
 from tests.http import Answer, Client, open_app
 from tests.payments import tell
-from tests.shop import stock, written
+from tests.shop import somebody_waits_for_a_lock, stock, wait_until, written
 
 ORDERS, UNITS = 3, 10
 CONNECTIONS = 8
@@ -210,6 +211,26 @@ class TestAnOlderRelease:
 
 
 class TestManyCheckoutsAtOnce:
+    @pytest.mark.parametrize(
+        ("first", "refusal"), [((1, 1, 1), "too_many_open_orders"), ((4, 6), "purchase_limit_exceeded")]
+    )
+    def test_count_what_was_ordered_while_they_waited_for_the_cart(
+        self, app: App, conn: Connection, owner: Connection, sku: str, first: tuple[int, ...], refusal: str
+    ) -> None:
+        """The cart is ordered and filled anew in a transaction that commits while the other checkout waits for it."""
+        for quantity in first[:-1]:
+            bought(app, sku, quantity)
+        fill_cart(conn, "ani", {sku: first[-1]})
+        with ThreadPoolExecutor(1) as thread:
+            with conn.transaction():
+                make_order(conn, user_id="ani", lines={sku: first[-1]}, terms=USUAL)
+                fill_cart(conn, "ani", {sku: 1})
+                waiting = thread.submit(Client(app, "ani").order)
+                wait_until(lambda: somebody_waits_for_a_lock(owner))
+            answer = waiting.result(timeout=20)
+        assert (answer.status, answer.code) == (409, refusal)
+        assert written(conn)["orders"] == len(first)
+
     @pytest.mark.parametrize("limits", [(ORDERS, 100_000), (1_000, UNITS), (ORDERS, UNITS)])
     def test_do_not_get_past_the_limits(
         self, conn: Connection, database_url: str, owner: Connection, limits: tuple[int, int]
