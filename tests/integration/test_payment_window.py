@@ -30,8 +30,8 @@ WINDOW, BANK, COUNTER, DAY = (timedelta(minutes=minutes) for minutes in (60, 24 
 
 @pytest.fixture
 def app(app: App) -> App:
-    minutes = {"bank_transfer_window_minutes": 24 * 60, "counter_window_minutes": 180}
-    return replace(app, settings=replace(app.settings, **minutes))
+    longer = replace(app.settings, bank_transfer_window_minutes=24 * 60, counter_window_minutes=180)
+    return replace(app, settings=longer)
 
 
 @pytest.fixture
@@ -65,7 +65,8 @@ def told(app: App, number: str) -> datetime | None:
 def placed(conn: Connection, number: str) -> datetime:
     row = conn.execute("SELECT created_at FROM orders WHERE order_number = %s", [number]).fetchone()
     assert row is not None
-    return row[0].astimezone(UTC)
+    at: datetime = row[0]
+    return at.astimezone(UTC)
 
 
 def goes_off(conn: Connection, number: str) -> datetime:
@@ -76,7 +77,8 @@ def goes_off(conn: Connection, number: str) -> datetime:
     ).fetchone()
     assert row is not None
     assert len(set(row)) == 1
-    return row[0].astimezone(UTC)
+    at: datetime = row[0]
+    return at.astimezone(UTC)
 
 
 def let_pass(conn: Connection, time: timedelta) -> None:
