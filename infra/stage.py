@@ -42,6 +42,20 @@ class DatabaseSize:
 
 
 @dataclass(frozen=True, kw_only=True)
+class UnpaidOrders:
+    """How long an order holds its stock unpaid, and how much one customer may hold."""
+
+    window_minutes: int = 60
+    """From the checkout on; 15 to 1440."""
+    bank_transfer_minutes: int = 60
+    """The same for whoever pays by bank transfer, or over a store's counter; not less than `window_minutes`."""
+    counter_minutes: int = 60
+    orders_per_customer: int = 3
+    units_per_product: int = 10
+    """Of one product, in all unpaid orders of a customer together."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Stage:
     """One deployment of the shop, with names of its own: two stages fit into one account."""
 
@@ -77,6 +91,7 @@ class Stage:
     """Payment gateway to the address of its API."""
     merchant_ids: Mapping[str, str] = field(default_factory=dict)
     """Payment gateway to our account there."""
+    unpaid_orders: UnpaidOrders = UnpaidOrders()
     settings: Mapping[str, str] = field(default_factory=dict)
     """Further environment variables of every function, such as the seller's name on invoices."""
 

@@ -61,6 +61,8 @@ class Surroundings:
             "DATABASE_URL": self.database_url,
             "MAIL_FROM": MAIL_FROM,
             "SHOP_URL": "https://shop.example.com",
+            "PAYMENT_WINDOW_BANK_TRANSFER_MINUTES": "1440",
+            "PAYMENT_WINDOW_COUNTER_MINUTES": "1440",
             **queue_urls(self.aws_endpoint_url),
         }
 

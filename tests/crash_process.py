@@ -31,6 +31,7 @@ from skincare.notifications import repository as notifications
 from skincare.notifications.ports import Email
 from skincare.orders import repository as orders
 from skincare.orders.service import place_order
+from skincare.orders.terms import USUAL
 from tests.factories import make_place_order, make_settings
 from tests.webhooks import FixedSecrets
 from worker.registry import REGISTRY
@@ -158,7 +159,9 @@ def main(role: str, point: str) -> None:
         die_at(point)
     match role:
         case "api":
-            place_order(make_place_order(os.environ["USER_ID"]), database=app.database, publisher=app.publisher)
+            place_order(
+                make_place_order(os.environ["USER_ID"]), terms=USUAL, database=app.database, publisher=app.publisher
+            )
         case "relay":
             relay_once(app)
         case "patient worker":

@@ -45,7 +45,7 @@ class Shop:
     def place(self, user_id: str, *, email: str = "buyer@example.com") -> None:
         self.fill_cart(user_id)
         request = factories.make_place_order(user_id, email=email)
-        place_order(request, database=self.app.database, publisher=self.app.publisher)
+        place_order(request, terms=factories.UNLIMITED, database=self.app.database, publisher=self.app.publisher)
 
     def mails(self) -> int:
         return len(Path(self.environ["MAIL_FILE"]).read_text().splitlines())

@@ -21,8 +21,12 @@ from skincare.invoices import repository as invoices
 from skincare.locales import Locale
 from skincare.orders import repository as orders
 from skincare.orders.models import Placement, PlaceOrder
+from skincare.orders.terms import Terms
 
 _numbers = itertools.count(1)
+
+UNLIMITED = Terms(open_orders=1_000, open_units=100_000)
+"""The usual terms, but for tests that are not about limits."""
 
 
 def make_settings(database_url: str = "postgresql://nobody@127.0.0.1:1/none", **environment: str) -> Settings:
@@ -72,7 +76,12 @@ def make_place_order(user_id: str, *, email: str = "buyer@example.com", **change
 
 
 def make_order(
-    conn: Connection, *, user_id: str | None = None, lines: Mapping[str, int] | None = None, **changes: Any
+    conn: Connection,
+    *,
+    user_id: str | None = None,
+    lines: Mapping[str, int] | None = None,
+    terms: Terms = UNLIMITED,
+    **changes: Any,
 ) -> Placement:
     """A placed order with its job, which nobody has published; without `lines` it has one unit of a new product.
 
@@ -81,7 +90,7 @@ def make_order(
     user_id = user_id or make_user_id()
     fill_cart(conn, user_id, lines or {make_product(conn).sku: 1})
     request = make_place_order(user_id, **changes)
-    return orders.place(conn, request, order_number=new_order_number(), job_id=new_job_id())
+    return orders.place(conn, request, order_number=new_order_number(), job_id=new_job_id(), terms=terms)
 
 
 def pay(conn: Connection, order_number: OrderNumber) -> OrderNumber:

@@ -49,7 +49,9 @@ class RecordingPublisher(Publisher):
 def make_app(database_url: str = NOWHERE, *, publisher: Publisher | None = None, max_connections: int = 1) -> App:
     """An App around one database; without a URL it has none."""
     return App(
-        settings=make_settings(database_url, PAYMENT_GATEWAY="standard_webhooks"),
+        settings=make_settings(
+            database_url, PAYMENT_GATEWAY="standard_webhooks", OPEN_ORDER_LIMIT="1000", OPEN_UNIT_LIMIT="100000"
+        ),
         database=Database(StaticCredentials(database_url), max_connections=max_connections),
         queues={},
         publisher=publisher or RecordingPublisher(),

@@ -84,7 +84,9 @@ def make_attempt(conn: Connection, order_number: str, gateway: str = "midtrans")
     """Open an order's next attempt at a gateway."""
     row = conn.execute("SELECT id FROM orders WHERE order_number = %s", [order_number]).fetchone()
     assert row is not None
-    return attempts.open_next(conn, row[0], gateway=gateway).attempt
+    started = attempts.open_next(conn, row[0], gateway=gateway)
+    assert started is not None, "the order's end is too near"
+    return started.attempt
 
 
 def new_order(conn: Connection) -> OrderNumber:

@@ -80,6 +80,15 @@ MEANINGS: dict[type[Exception], Meaning] = {
         problems.CART_ALREADY_ORDERED,
         lambda error: {"order_number": error.order_number, "link": f"/v1/orders/{error.order_number}"},
     ),
+    order_errors.TooManyOpenOrders: Meaning(
+        problems.TOO_MANY_OPEN_ORDERS,
+        lambda error: {
+            "open": len(error.order_numbers),
+            "limit": error.limit,
+            "order_numbers": error.order_numbers,
+        },
+    ),
+    order_errors.PurchaseLimitExceeded: Meaning(problems.PURCHASE_LIMIT_EXCEEDED, lambda error: {"items": error.items}),
     order_errors.OutOfStock: Meaning(problems.OUT_OF_STOCK, lambda error: {"items": error.items}),
     order_errors.PriceChanged: Meaning(problems.PRICE_CHANGED, lambda error: {"total_rupiah": error.total_rupiah}),
     order_errors.OrderNotCancellable: Meaning(

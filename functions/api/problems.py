@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from api.errors import FieldError
 from api.http_settings import HTTP
 from skincare.carts.models import MAX_LINES
-from skincare.orders.errors import Shortage
+from skincare.orders.errors import Excess, Shortage
 from skincare.orders.models import OrderStatus
 
 CONTENT_TYPE = "application/problem+json"
@@ -40,6 +40,18 @@ class OrderedProblem(Problem):
 
 class ShortageProblem(Problem):
     items: Annotated[tuple[Shortage, ...], Field(min_length=1, description="The lines that ask for too much.")]
+
+
+class OpenOrdersProblem(Problem):
+    open: Annotated[int, Field(description="How many unpaid orders the customer has.")]
+    limit: Annotated[int, Field(description="How many one may have.")]
+    order_numbers: Annotated[tuple[str, ...], Field(min_length=1, description="The unpaid orders, oldest first.")]
+
+
+class ExcessProblem(Problem):
+    items: Annotated[
+        tuple[Excess, ...], Field(min_length=1, description="The lines that ask for more than is `allowed`.")
+    ]
 
 
 class PriceProblem(Problem):
@@ -118,6 +130,20 @@ CART_ALREADY_ORDERED = ProblemType(
     "The cart was ordered already",
     "This version of the cart became the order named here under another Idempotency-Key.",
     OrderedProblem,
+)
+TOO_MANY_OPEN_ORDERS = ProblemType(
+    "too_many_open_orders",
+    409,
+    "Too many unpaid orders",
+    "Pay or cancel one of the orders listed here first.",
+    OpenOrdersProblem,
+)
+PURCHASE_LIMIT_EXCEEDED = ProblemType(
+    "purchase_limit_exceeded",
+    409,
+    "Too many units",
+    "The items listed here ask for more units than one customer may order unpaid.",
+    ExcessProblem,
 )
 OUT_OF_STOCK = ProblemType(
     "out_of_stock",

@@ -8,6 +8,7 @@ from api.text import FILLED_LINE_PATTERN, FILLED_LINES_PATTERN, flaw, is_blank
 from skincare.carts.models import MAX_LINES, MAX_QUANTITY
 from skincare.orders.activity import ActivityStatus
 from skincare.orders.models import OrderStatus, PaymentStatus
+from skincare.orders.terms import WayToPay
 
 _DEAREST_PRODUCT = 100_000_000
 _HIGHEST_TOTAL = MAX_LINES * MAX_QUANTITY * _DEAREST_PRODUCT
@@ -91,6 +92,17 @@ class OrderRequest(RequestModel):
     note: _Lines | None = None
 
 
+class PaymentQuery(BaseModel):
+    """How the customer means to pay."""
+
+    model_config = ConfigDict(frozen=True)
+
+    way_to_pay: Annotated[
+        WayToPay | None,
+        Field(description="A way that may have more time; without it the order's time stays as it is."),
+    ] = None
+
+
 class PaymentAnswer(AnswerModel):
     """Send the customer to `redirect_url`."""
 
@@ -162,6 +174,9 @@ class OrderAnswer(AnswerModel):
     payment_status: PaymentStatus
     total_rupiah: int
     created_at: AwareDatetime
+    expires_at: Annotated[
+        AwareDatetime | None, Field(description="Until when it may be paid; null once it does not wait for money.")
+    ]
     items: tuple[OrderItemAnswer, ...]
 
 

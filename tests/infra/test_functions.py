@@ -1,18 +1,22 @@
 """Each function gets its own code, limits, log and every setting that the product asks for."""
 
+import dataclasses
 import json
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from infra.stage import Stage
+from infra.stage import DEV, Stage, UnpaidOrders
 from skincare import function_limits
 from skincare.bootstrap import build_app, worker_queue
 from skincare.config import Settings
 from skincare.function_limits import FunctionLimits
 from skincare.jobs.queues import QueueName
+from skincare.orders.terms import Terms, WayToPay, terms_of
 from skincare.payments.gateways import GATEWAYS
 from tests.architecture.tree import ROOT
+from tests.infra.conftest import Synthesize
 from tests.infra.templates import Resource, Templates
 
 LIMITS: dict[str, FunctionLimits] = {
@@ -34,6 +38,18 @@ def settings_of(function: Resource) -> Settings:
 def asset_of(templates: Templates, function: Resource) -> Path:
     key = str(function.properties["Code"]["S3Key"])
     return templates.folder / f"asset.{key.removesuffix('.zip')}"
+
+
+class TestAStageOfItsOwn:
+    def test_says_how_long_and_how_much_is_held_unpaid(self, synthesize: Synthesize) -> None:
+        unpaid = UnpaidOrders(
+            window_minutes=20, bank_transfer_minutes=30, counter_minutes=40, orders_per_customer=5, units_per_product=6
+        )
+        templates = synthesize(dataclasses.replace(DEV, unpaid_orders=unpaid))
+        minutes = {number: timedelta(minutes=number) for number in (20, 30, 40)}
+        windows = {WayToPay.BANK_TRANSFER: minutes[30], WayToPay.COUNTER: minutes[40]}
+        for name in set(NAMES) - {"migrator"}:
+            assert terms_of(settings_of(templates.function(name))) == Terms(minutes[20], windows, 5, 6)
 
 
 @pytest.mark.parametrize("name", NAMES)

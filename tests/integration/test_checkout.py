@@ -47,12 +47,13 @@ class TestACheckout:
         answer = Client(app, "ani").order()
         number = answer.body["order_number"]
         assert (answer.status, answer.headers["location"]) == (201, f"/v1/orders/{number}")
-        assert answer.body | {"order_number": "", "created_at": ""} == {
+        assert answer.body | {"order_number": "", "created_at": "", "expires_at": ""} == {
             "order_number": "",
             "status": "pending",
             "payment_status": "unpaid",
             "total_rupiah": 390_000,
             "created_at": "",
+            "expires_at": "",
             "items": [
                 {
                     "sku": "SERUM",

@@ -105,6 +105,33 @@ class TestAnOrder:
         assert bench.confirm(number) is NotificationOutcome.SENT
 
 
+class TestAnUnpaidOrder:
+    def test_is_asked_to_be_paid_before_its_end(self, bench: ConfirmationBench) -> None:
+        number = bench.order(locale=Locale.EN)
+        row = bench.conn.execute(
+            "SELECT to_char(expires_at AT TIME ZONE 'Asia/Jakarta', 'FMDD FMMonth YYYY \"at\" HH24:MI') FROM orders"
+        ).fetchone()
+        assert row is not None
+        bench.confirm(number)
+        assert f"Please pay IDR 150,000 before {row[0]} WIB.\n" in bench.mail.sent[0].text
+
+    @pytest.mark.parametrize("status", ["paid", "partially_refunded"])
+    def test_that_went_on_is_not_asked_for_money(self, bench: ConfirmationBench, status: str) -> None:
+        number = bench.order(locale=Locale.EN)
+        bench.set_status(number, status)
+        bench.confirm(number)
+        assert "Please pay" not in bench.mail.sent[0].text + bench.mail.sent[0].html
+
+    def test_whose_time_is_over_is_not_asked_for_money(self, bench: ConfirmationBench) -> None:
+        """A mail that comes late, while the order waits for its expiry."""
+        number = bench.order(locale=Locale.EN)
+        bench.conn.execute(
+            "UPDATE orders SET created_at = created_at - interval '1 hour', expires_at = expires_at - interval '1 hour'"
+        )
+        assert bench.confirm(number) is NotificationOutcome.SENT
+        assert "Please pay" not in bench.mail.sent[0].text + bench.mail.sent[0].html
+
+
 class TestARecipientWhoCannotBeMailed:
     def assert_given_up(self, bench: ConfirmationBench, reason: str) -> None:
         assert bench.mail.sent == []

@@ -14,7 +14,7 @@ from skincare.jobs.catalog import ExpireOrder
 from skincare.jobs.repository import timers
 from skincare.jobs.retry import decide
 from skincare.orders import repository as orders
-from skincare.orders.models import EXPIRY_GRACE, PAYMENT_WINDOW
+from skincare.orders.terms import EXPIRY_GRACE, USUAL
 from skincare.payments.errors import GatewayRefused, GatewayUnavailable, OrderMaybePaid, PaymentUnderWay
 from skincare.payments.expiry import repository
 from skincare.payments.models import EventStatus
@@ -46,19 +46,22 @@ class TestTheTimer:
             " j.payload, j.state FROM jobs j JOIN orders o USING (order_number) WHERE j.job_type = 'expire_order'"
         ).fetchone()
         job = ExpireOrder(order_number=number)
-        wait = PAYMENT_WINDOW + EXPIRY_GRACE
+        wait = USUAL.window + EXPIRY_GRACE
         assert row == (wait, True, True, job.unique_key, job.queue, job.model_dump(), "pending")
         assert timers.insert(conn, new_job_id(), job, unique_key=job.unique_key) is None
 
     def test_is_there_as_well_when_an_older_release_places_the_order(self, conn: Connection, sku: str) -> None:
-        """While a deploy goes on, the old functions call without the last two arguments."""
+        """While a deploy goes on, older releases call without the last arguments: their orders have a day."""
         fill_cart(conn, "ani", {sku: 1})
         conn.execute(
             "SELECT place_order('ani', 'k-1', '', 'SKN-00000-00001', NULL, 'ani@example.com', 'id', NULL, NULL, NULL,"
             " 'request-1', gen_random_uuid(), 'send_confirmation_email', 'notifications', 50)"
         )
-        row = conn.execute("SELECT run_at - created_at FROM jobs WHERE job_type = 'expire_order'").fetchone()
-        assert row == (PAYMENT_WINDOW + EXPIRY_GRACE,)
+        row = conn.execute(
+            "SELECT j.run_at - o.expires_at, o.expires_at - o.created_at FROM orders o JOIN jobs j USING (order_number)"
+            " WHERE j.job_type = 'expire_order'"
+        ).fetchone()
+        assert row == (EXPIRY_GRACE, timedelta(hours=24))
 
     def test_is_called_off_when_the_order_is_cancelled(self, conn: Connection, number: OrderNumber) -> None:
         orders.cancel(conn, UserId("somebody-else"), number)

@@ -46,7 +46,7 @@ def age(owner: Connection, time: timedelta) -> None:
     """Make everything about money so much older; its jobs keep their times."""
     owner.execute("UPDATE payment_events SET received_at = received_at - %s", [time])
     owner.execute("UPDATE refunds SET created_at = created_at - %s", [time])
-    owner.execute("UPDATE orders SET created_at = created_at - %s", [time])
+    owner.execute("UPDATE orders SET created_at = created_at - %(t)s, expires_at = expires_at - %(t)s", {"t": time})
 
 
 def mended(app: App) -> list[tuple[str, str]]:
@@ -100,10 +100,22 @@ class TestWhatIsMended:
     def test_is_an_unpaid_order_whose_timer_is_gone(self, app: App, conn: Connection, owner: Connection) -> None:
         number = new_order(conn)
         conn.execute("DELETE FROM jobs WHERE job_type = 'expire_order'")
+        age(owner, timedelta(minutes=74))
         assert mended(app) == []
-        age(owner, 25 * HOUR)
+        age(owner, timedelta(minutes=2))
         assert mended(app) == [("expire_order", number)]
         assert mended(app) == []
+
+    def test_is_no_order_that_has_more_time_by_its_way_to_pay(
+        self, app: App, conn: Connection, owner: Connection
+    ) -> None:
+        number = new_order(conn)
+        conn.execute("DELETE FROM jobs WHERE job_type = 'expire_order'")
+        conn.execute("UPDATE orders SET expires_at = created_at + interval '24 hours'")
+        age(owner, 24 * HOUR)
+        assert mended(app) == []
+        age(owner, HOUR)
+        assert mended(app) == [("expire_order", number)]
 
 
 class TestWhatIsFound:

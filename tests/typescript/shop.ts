@@ -40,6 +40,10 @@ export function explain(refusal: Refusal): string {
   switch (refusal.code) {
     case "out_of_stock":
       return refusal.items.map((item) => `${item.sku}: ${item.available} of ${item.requested}`).join(", ");
+    case "too_many_open_orders":
+      return `Pay or cancel ${refusal.order_numbers.join(", ")} first.`;
+    case "purchase_limit_exceeded":
+      return refusal.items.map((item) => `${item.sku}: ${item.allowed} of ${item.requested}`).join(", ");
     case "price_changed":
       return `It costs ${refusal.total_rupiah} rupiah now.`;
     case "cart_already_ordered":

@@ -178,7 +178,7 @@ class TestTheLog:
 
     def test_forgets_the_request_before(self, monkeypatch: pytest.MonkeyPatch, log: RecordedLog) -> None:
         number = OrderNumber("SKN-00000-00007")
-        order = OrderDetail(number, OrderStatus.PAID, 1, datetime.now(UTC), (), activity=(), retry_after_s=None)
+        order = OrderDetail(number, OrderStatus.PAID, 1, datetime.now(UTC), None, (), activity=(), retry_after_s=None)
         monkeypatch.setattr("skincare.orders.service.get_order", lambda *_, **__: order)
         client = Client(make_app(), "user")
         client.get("/v1/orders/SKN-00000-00007")

@@ -1,5 +1,7 @@
 """A container that lacks a setting fails at its start, with the setting's name and no value."""
 
+from datetime import timedelta
+
 import pytest
 
 from skincare.bootstrap import build_app
@@ -9,6 +11,7 @@ from skincare.errors import ConfigurationError
 from skincare.invoices.models import Seller
 from skincare.invoices.service import seller_of
 from skincare.jobs.queues import QueueName
+from skincare.orders.terms import Terms, WayToPay, terms_of
 
 SECRET = "postgresql://app:canary@127.0.0.1:1/shop"
 COMPLETE = {
@@ -86,6 +89,42 @@ class TestSettings:
     def test_a_tax_that_is_no_whole_percentage_is_refused(self, value: str) -> None:
         with pytest.raises(ConfigurationError, match="TAX_PERCENT"):
             Settings.from_env(COMPLETE | {"TAX_PERCENT": value})
+
+    def test_an_order_has_an_hour_and_its_customer_three_of_them_where_nothing_is_said(self) -> None:
+        hour = timedelta(minutes=60)
+        terms = terms_of(Settings.from_env(COMPLETE))
+        assert terms == Terms(hour, {WayToPay.BANK_TRANSFER: hour, WayToPay.COUNTER: hour}, 3, 10)
+        assert [terms.window_of(way) for way in (None, *WayToPay)] == [None, hour, hour]
+
+    def test_the_shop_says_how_long_and_how_much_is_held_unpaid(self) -> None:
+        told = {
+            "PAYMENT_WINDOW_MINUTES": "15",
+            "PAYMENT_WINDOW_BANK_TRANSFER_MINUTES": "1440",
+            "OPEN_ORDER_LIMIT": "1",
+            "OPEN_UNIT_LIMIT": "99",
+        }
+        quarter, day = timedelta(minutes=15), timedelta(hours=24)
+        windows = {WayToPay.BANK_TRANSFER: day, WayToPay.COUNTER: quarter}
+        assert terms_of(Settings.from_env(COMPLETE | told)) == Terms(quarter, windows, 1, 99)
+
+    @pytest.mark.parametrize(
+        ("variable", "value"),
+        [
+            *(("PAYMENT_WINDOW_MINUTES", value) for value in ("0", "14", "1441", "-60", "60.5", "٦٠", "9" * 5000)),
+            *(("PAYMENT_WINDOW_BANK_TRANSFER_MINUTES", value) for value in ("59", "1441", "x")),
+            *(("PAYMENT_WINDOW_COUNTER_MINUTES", value) for value in ("59", "1441", " 60")),
+            *(("OPEN_ORDER_LIMIT", value) for value in ("0", "1001", "none")),
+            *(("OPEN_UNIT_LIMIT", value) for value in ("0", "100001", "+5")),
+        ],
+    )
+    def test_what_makes_no_sense_about_unpaid_orders_is_refused_by_name(self, variable: str, value: str) -> None:
+        with pytest.raises(ConfigurationError, match=f"{variable} is no whole number from"):
+            Settings.from_env(COMPLETE | {variable: value})
+
+    def test_a_way_to_pay_never_has_less_time_than_the_others(self) -> None:
+        told = {"PAYMENT_WINDOW_MINUTES": "120", "PAYMENT_WINDOW_COUNTER_MINUTES": "90"}
+        with pytest.raises(ConfigurationError, match="PAYMENT_WINDOW_COUNTER_MINUTES is no whole number from 120 to"):
+            Settings.from_env(COMPLETE | told)
 
     def test_the_region_has_two_names(self) -> None:
         both = {"AWS_REGION": "ap-southeast-3", "AWS_DEFAULT_REGION": "eu-west-1"}

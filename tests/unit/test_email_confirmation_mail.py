@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from datetime import UTC, datetime
 from html.parser import HTMLParser
 
 import pytest
@@ -13,7 +14,7 @@ from skincare.identifiers import OrderNumber, Sku
 from skincare.locales import Locale
 from skincare.money import rupiah
 from skincare.notifications.models import NotificationType, OrderLine, OrderToTell
-from skincare.notifications.order_mail import order_mail
+from skincare.notifications.order_mail import minute, order_mail
 from skincare.notifications.ports import Email
 from skincare.text import one_line
 
@@ -33,6 +34,7 @@ def mail_about(
     shipping_address: str | None = None,
     shop_url: str = "https://shop.example.com",
     kind: NotificationType = NotificationType.ORDER_CONFIRMATION,
+    pay_before: datetime | None = None,
 ) -> Email:
     lines = lines or (make_line(),)
     order = OrderToTell(
@@ -47,6 +49,7 @@ def mail_about(
         shipping_address=shipping_address,
         told=None,
         suppressed=False,
+        pay_before=pay_before,
     )
     return order_mail(kind, order, shop_url=shop_url)
 
@@ -80,6 +83,49 @@ class Page(HTMLParser):
 
     def attributes(self, tag: str) -> list[dict[str, str | None]]:
         return [attributes for name, attributes in self.elements if name == tag]
+
+
+class TestTheMailOfAnUnpaidOrder:
+    END = datetime(2026, 1, 15, 17, 4, 59, tzinfo=UTC)
+
+    @pytest.mark.parametrize(
+        ("locale", "sentence", "button", "quiet"),
+        [
+            (
+                Locale.ID,
+                "Mohon bayar Rp300.000 sebelum 16 Januari 2026 pukul 00.04 WIB.",
+                "Bayar sekarang",
+                "Lihat pesa",
+            ),
+            (Locale.EN, "Please pay IDR 300,000 before 16 January 2026 at 00:04 WIB.", "Pay now", "View your order"),
+        ],
+    )
+    def test_asks_for_the_amount_until_when_and_where(
+        self, locale: Locale, sentence: str, button: str, quiet: str
+    ) -> None:
+        mail = mail_about(locale=locale, pay_before=self.END)
+        page = Page(mail.html)
+        assert sentence in mail.text
+        assert sentence in page.text
+        assert button in page.text
+        assert f"\n{URL}\n" in mail.text
+        assert [link["href"] for link in page.attributes("a")] == [URL, URL]
+        for body in (mail.text, page.text):
+            assert quiet not in body
+
+    @pytest.mark.parametrize("locale", Locale)
+    def test_asks_for_nothing_where_nothing_is_due(self, locale: Locale) -> None:
+        mail = mail_about(locale=locale)
+        for body in (mail.text, Page(mail.html).text):
+            for words in ("Mohon bayar", "Bayar sekarang", "Please pay", "Pay now", "WIB"):
+                assert words not in body
+
+    @pytest.mark.parametrize("month", range(1, 13))
+    def test_names_the_shops_day_in_every_month(self, month: int) -> None:
+        names = {locale: minute(datetime(2026, month, 28, 16, 59, tzinfo=UTC), locale) for locale in Locale}
+        assert names[Locale.EN] == f"{datetime(2026, month, 28):%d %B %Y} at 23:59 WIB"  # noqa: DTZ001
+        assert names[Locale.ID].startswith("28 ")
+        assert names[Locale.ID].endswith(" 2026 pukul 23.59 WIB")
 
 
 class TestRupiah:

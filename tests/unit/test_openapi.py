@@ -32,6 +32,8 @@ MEMBERS = {
     "idempotency_key_invalid": {"errors"},
     "validation_failed": {"errors"},
     "cart_already_ordered": {"order_number", "link"},
+    "too_many_open_orders": {"open", "limit", "order_numbers"},
+    "purchase_limit_exceeded": {"items"},
     "out_of_stock": {"items"},
     "price_changed": {"total_rupiah"},
     "order_not_cancellable": {"order_status"},

@@ -38,7 +38,7 @@ def told(status: NotificationStatus) -> Notification:
 
 
 def detail(*jobs: OrderJob, status: OrderStatus = OrderStatus.PENDING, told: Notification | None = None) -> OrderDetail:
-    order = Order(OrderNumber("SKN-00000-00001"), status, 1, NOON, ())
+    order = Order(OrderNumber("SKN-00000-00001"), status, 1, NOON, None, ())
     return detail_of(order, jobs, [told] if told else [])
 
 

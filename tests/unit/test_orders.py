@@ -1,5 +1,6 @@
 """What an order is worth, and why a checkout was refused: pure decisions."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,9 +12,21 @@ from skincare.carts.errors import CartFull
 from skincare.carts.models import MAX_LINES, Cart, CartItem
 from skincare.errors import SkincareError
 from skincare.identifiers import OrderNumber, Sku
-from skincare.orders.errors import CartAlreadyOrdered, CartEmpty, CheckoutOvertaken, OutOfStock, PriceChanged, Shortage
+from skincare.orders.errors import (
+    CartAlreadyOrdered,
+    CartEmpty,
+    CheckoutOvertaken,
+    Excess,
+    OutOfStock,
+    PriceChanged,
+    PurchaseLimitExceeded,
+    Shortage,
+    TooManyOpenOrders,
+)
 from skincare.orders.models import CartLine, CheckoutState, Order, OrderStatus
 from skincare.orders.service import refusal
+from skincare.orders.terms import Terms
+from tests.factories import UNLIMITED as ANYTHING
 from tests.factories import make_place_order
 
 NUMBER = OrderNumber("SKN-00000-00001")
@@ -45,24 +58,42 @@ class TestWhyACheckoutWasRefused:
             (CheckoutState(None, (line(quantity=2, stock=1),)), 1, OutOfStock),
             (CheckoutState(None, (line(),) * (MAX_LINES + 1)), None, CartFull),
             (CheckoutState(None, (line(),)), None, CheckoutOvertaken),
+            (CheckoutState(None, (line(),), (NUMBER,) * 999), None, CheckoutOvertaken),
+            (CheckoutState(None, (line(),), (NUMBER,) * 1_000), None, TooManyOpenOrders),
+            (CheckoutState(NUMBER, (line(),), (NUMBER,) * 1_000), None, CartAlreadyOrdered),
+            (CheckoutState(None, (), (NUMBER,) * 1_000), None, CartEmpty),
+            (CheckoutState(None, (line(quantity=2, stock=1),), (NUMBER,) * 1_000), None, TooManyOpenOrders),
             (CheckoutState(None, (line(),)), 150_000, CheckoutOvertaken),
         ],
     )
     def test_is_read_off_the_cart(
         self, state: CheckoutState, expected_total: int | None, error: type[SkincareError]
     ) -> None:
-        assert type(refusal(state, expected_total)) is error
+        assert type(refusal(state, expected_total, ANYTHING)) is error
 
     @given(LINES)
     def test_names_exactly_what_is_short_and_what_is_left(self, lines: tuple[CartLine, ...]) -> None:
-        found = refusal(CheckoutState(None, lines), None)
+        found = refusal(CheckoutState(None, lines), None, ANYTHING)
         short = [Shortage(each.sku, each.quantity, each.stock) for each in lines if each.stock - each.quantity < 0]
         assert (list(found.items) if isinstance(found, OutOfStock) else []) == short
+
+    @given(LINES, st.integers(1, 120), st.data())
+    def test_names_exactly_what_is_over_the_limit_and_what_is_allowed(
+        self, lines: tuple[CartLine, ...], limit: int, data: st.DataObject
+    ) -> None:
+        held = tuple(replace(each, stock=99, unpaid=data.draw(st.integers(0, 130))) for each in lines)
+        found = refusal(CheckoutState(None, held), None, Terms(open_units=limit))
+        over = [
+            Excess(each.sku, each.quantity, limit - each.unpaid if each.unpaid < limit else 0)
+            for each in held
+            if each.quantity > limit - each.unpaid
+        ]
+        assert (list(found.items) if isinstance(found, PurchaseLimitExceeded) else []) == over
 
     @given(LINES, st.integers(1, 10**12))
     def test_tells_the_new_total_only_where_it_is_higher(self, lines: tuple[CartLine, ...], expected: int) -> None:
         enough = tuple(CartLine(each.sku, each.quantity, each.price_rupiah, 99) for each in lines)
-        found = refusal(CheckoutState(None, enough), expected)
+        found = refusal(CheckoutState(None, enough), expected, ANYTHING)
         total = sum(each.quantity * each.price_rupiah for each in lines)
         assert isinstance(found, PriceChanged) == (total > expected)
         if isinstance(found, PriceChanged):
@@ -94,7 +125,7 @@ class TestThePaymentStatus:
         ],
     )
     def test_follows_from_the_status(self, status: str, expected: str) -> None:
-        order = Order(NUMBER, OrderStatus(status), 1, datetime.now(UTC), ())
+        order = Order(NUMBER, OrderStatus(status), 1, datetime.now(UTC), None, ())
         assert order.payment_status == expected
 
 

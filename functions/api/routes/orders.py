@@ -10,6 +10,7 @@ from skincare.observability import logger
 from skincare.orders import service
 from skincare.orders.activity import OrderDetail
 from skincare.orders.models import Order, PlaceOrder
+from skincare.orders.terms import terms_of
 from skincare.pages import Page
 
 
@@ -32,6 +33,7 @@ def place_order(request: Request[OrderRequest, None], app: App) -> Order:
             shipping_address=wishes.shipping_address,
             note=wishes.note,
         ),
+        terms=terms_of(app.settings),
         database=app.database,
         publisher=app.publisher,
     )
@@ -87,6 +89,8 @@ ROUTES = (
             problems.CART_EMPTY,
             problems.CART_FULL,
             problems.CART_ALREADY_ORDERED,
+            problems.TOO_MANY_OPEN_ORDERS,
+            problems.PURCHASE_LIMIT_EXCEEDED,
             problems.OUT_OF_STOCK,
             problems.PRICE_CHANGED,
         ),

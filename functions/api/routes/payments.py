@@ -8,11 +8,12 @@ from datetime import UTC, datetime
 
 from api import problems
 from api.route import Request, Route
-from api.schemas import PaymentAnswer, WebhookAnswer
+from api.schemas import PaymentAnswer, PaymentQuery, WebhookAnswer
 from skincare.app import App
 from skincare.config import require
 from skincare.identifiers import OrderNumber
 from skincare.observability import logger
+from skincare.orders.terms import terms_of
 from skincare.payments import service
 from skincare.payments.attempts.models import PaymentStart
 from skincare.payments.attempts.service import start_payment as start
@@ -27,17 +28,19 @@ class Taken:
     status: str = "ok"
 
 
-def start_payment(request: Request[None, None], app: App) -> PaymentStart:
+def start_payment(request: Request[None, PaymentQuery], app: App) -> PaymentStart:
     """Start the payment of a pending order.
 
     It answers the gateway's page. While that can be used every call answers the same one; after `expires_at`, or
-    once the gateway has closed it, the next call opens another.
+    once the gateway has closed it, the next call opens another. A page is open until the order's `expires_at`, which
+    `way_to_pay` may put off.
     """
     order_number = OrderNumber(request.path["order_number"])
     started = start(
         request.customer.user_id,
         order_number,
         gateway=require(app.settings.payment_gateway, "PAYMENT_GATEWAY"),
+        window=terms_of(app.settings).window_of(request.query.way_to_pay),
         database=app.database,
         gateways=app.gateways,
     )
@@ -79,11 +82,12 @@ def _take(gateway: str, path: str, request: Request[bytes, None], app: App) -> T
 
 
 ROUTES = (
-    Route[None, None](
+    Route[None, PaymentQuery](
         "POST",
         "/v1/orders/{order_number}/payment",
         start_payment,
         PaymentAnswer,
+        query=PaymentQuery,
         problems=(problems.ORDER_UNKNOWN, problems.ORDER_NOT_PAYABLE, problems.CONCURRENT_REQUEST),
     ),
     Route[bytes, None](

@@ -6,6 +6,10 @@ from dataclasses import dataclass, field
 
 from skincare.errors import ConfigurationError
 
+# Minutes. A customer needs a moment to pay, and stock must not be held for nothing longer than a day.
+_SHORTEST_WINDOW = 15
+_LONGEST_WINDOW = 24 * 60
+
 
 @dataclass(frozen=True)
 class AwsKeys:
@@ -62,11 +66,21 @@ class Settings:
     seller_tax_id: str
     tax_percent: int
     """The part of each price that is tax, in percent of the price without it; 0 names no tax."""
+    payment_window_minutes: int
+    """How long after its checkout an order may be paid; up to a day."""
+    bank_transfer_window_minutes: int
+    """The same for whoever starts a payment by bank transfer; not shorter. Likewise over a store's counter."""
+    counter_window_minutes: int
+    open_order_limit: int
+    """How many unpaid orders a customer may have."""
+    open_unit_limit: int
+    """How many units of one product a customer may have in all unpaid orders together."""
 
     @staticmethod
     def from_env(environ: Mapping[str, str] | None = None) -> "Settings":
         """Read the settings; raises `ConfigurationError` naming the first variable that is missing."""
         env = os.environ if environ is None else environ
+        window = _whole(env, "PAYMENT_WINDOW_MINUTES", 60, lowest=_SHORTEST_WINDOW, highest=_LONGEST_WINDOW)
         return Settings(
             stage=env.get("STAGE", "local"),
             release=env.get("RELEASE", "unreleased"),
@@ -92,7 +106,16 @@ class Settings:
             seller_name=env.get("SELLER_NAME", "PT Contoh Skincare"),
             seller_address=env.get("SELLER_ADDRESS", "Jalan Contoh No. 1\nJakarta 12345\nIndonesia"),
             seller_tax_id=env.get("SELLER_TAX_ID", "00.000.000.0-000.000"),
-            tax_percent=_percent(env, "TAX_PERCENT", 11),
+            tax_percent=_whole(env, "TAX_PERCENT", 11, lowest=0, highest=100),
+            payment_window_minutes=window,
+            bank_transfer_window_minutes=_whole(
+                env, "PAYMENT_WINDOW_BANK_TRANSFER_MINUTES", window, lowest=window, highest=_LONGEST_WINDOW
+            ),
+            counter_window_minutes=_whole(
+                env, "PAYMENT_WINDOW_COUNTER_MINUTES", window, lowest=window, highest=_LONGEST_WINDOW
+            ),
+            open_order_limit=_whole(env, "OPEN_ORDER_LIMIT", 3, lowest=1, highest=1_000),
+            open_unit_limit=_whole(env, "OPEN_UNIT_LIMIT", 10, lowest=1, highest=100_000),
         )
 
 
@@ -107,10 +130,10 @@ def _required(env: Mapping[str, str], variable: str) -> str:
     return require(env.get(variable) or None, variable)
 
 
-def _percent(env: Mapping[str, str], variable: str, default: int) -> int:
+def _whole(env: Mapping[str, str], variable: str, default: int, *, lowest: int, highest: int) -> int:
     text = env.get(variable) or str(default)
-    if not (text.isascii() and text.isdigit() and int(text) <= 100):
-        raise ConfigurationError(f"the environment variable {variable} is no whole number from 0 to 100")
+    if not (text.isascii() and text.isdigit() and len(text) <= 9 and lowest <= int(text) <= highest):
+        raise ConfigurationError(f"the environment variable {variable} is no whole number from {lowest} to {highest}")
     return int(text)
 
 

@@ -8,3 +8,36 @@ class Locale(StrEnum):
 
     ID = "id"
     EN = "en"
+
+
+MONTHS = {
+    Locale.ID: (
+        "Januari",
+        "Februari",
+        "Maret",
+        "April",
+        "Mei",
+        "Juni",
+        "Juli",
+        "Agustus",
+        "September",
+        "Oktober",
+        "November",
+        "Desember",
+    ),
+    Locale.EN: (
+        "January",
+        "February",
+        "March",
+        "April",
+        "May",
+        "June",
+        "July",
+        "August",
+        "September",
+        "October",
+        "November",
+        "December",
+    ),
+}
+"""The months' names, from January on."""

@@ -1,6 +1,12 @@
-"""Applies the numbered SQL files of `migrations/`: forward only, each once, each in its own transaction."""
+"""Applies the numbered SQL files of `migrations/`: forward only, each once, each in its own transaction.
+
+A file that begins with `-- Outside of a transaction` is the exception, for what PostgreSQL does only there, such as
+making an index while others write. Each of its statements stands by itself and may run again after a failure.
+"""
 
 import hashlib
+import re
+import time
 from importlib.resources import files
 
 import psycopg
@@ -10,6 +16,10 @@ from skincare.errors import PermanentError
 
 # One migrator at a time: any constant that nothing else uses as an advisory lock.
 _LOCK = 5_263_101
+_LOOK_AGAIN_S = 0.1
+
+_OUTSIDE = "-- Outside of a transaction"
+_END_OF_STATEMENT = re.compile(r";\s*$", re.MULTILINE)
 
 
 class MigrationChanged(PermanentError):
@@ -34,7 +44,9 @@ def migrate(conninfo: str) -> list[str]:
     before it applied and the failing one undone.
     """
     with psycopg.connect(conninfo, autocommit=True) as conn:
-        conn.execute("SELECT pg_advisory_lock(%s)", [_LOCK])
+        # Looked for again and again: an index that is made while others write would wait for whoever waits in a query.
+        while conn.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK]).fetchone() != (True,):
+            time.sleep(_LOOK_AGAIN_S)
         conn.execute("""
             CREATE TABLE IF NOT EXISTS schema_migrations (
                 name text PRIMARY KEY, checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now()
@@ -54,6 +66,15 @@ def migrate(conninfo: str) -> list[str]:
 
 
 def _apply(conn: Connection, name: str, text: str, checksum: str) -> None:
+    if text.startswith(_OUTSIDE):
+        for statement in _END_OF_STATEMENT.split(text):
+            conn.execute(statement.encode())
+        _note(conn, name, checksum)
+        return
     with conn.transaction():
         conn.execute(text.encode())
-        conn.execute("INSERT INTO schema_migrations (name, checksum) VALUES (%s, %s)", [name, checksum])
+        _note(conn, name, checksum)
+
+
+def _note(conn: Connection, name: str, checksum: str) -> None:
+    conn.execute("INSERT INTO schema_migrations (name, checksum) VALUES (%s, %s)", [name, checksum])

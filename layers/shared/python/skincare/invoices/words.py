@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
-from skincare.locales import Locale
+from skincare.locales import MONTHS, Locale
 
 # The shop's day and year. Jakarta has no summer time, and an image of Lambda may have no time zone files.
 _JAKARTA = timezone(timedelta(hours=7))
@@ -29,7 +29,7 @@ class Words:
     tax_included: str
     note: str
     page: str
-    months: tuple[str, str, str, str, str, str, str, str, str, str, str, str]
+    months: tuple[str, ...]
 
     def day(self, moment: datetime) -> str:
         """Return the shop's day of a moment."""
@@ -55,20 +55,7 @@ WORDS = {
         tax_included="Termasuk PPN {percent}%",
         note="Faktur ini dibuat secara elektronik dan sah tanpa tanda tangan.",
         page="Halaman {page} dari {pages}",
-        months=(
-            "Januari",
-            "Februari",
-            "Maret",
-            "April",
-            "Mei",
-            "Juni",
-            "Juli",
-            "Agustus",
-            "September",
-            "Oktober",
-            "November",
-            "Desember",
-        ),
+        months=MONTHS[Locale.ID],
     ),
     Locale.EN: Words(
         title="INVOICE",
@@ -87,19 +74,6 @@ WORDS = {
         tax_included="Includes {percent}% VAT",
         note="This invoice was made electronically and is valid without a signature.",
         page="Page {page} of {pages}",
-        months=(
-            "January",
-            "February",
-            "March",
-            "April",
-            "May",
-            "June",
-            "July",
-            "August",
-            "September",
-            "October",
-            "November",
-            "December",
-        ),
+        months=MONTHS[Locale.EN],
     ),
 }

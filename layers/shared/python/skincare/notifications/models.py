@@ -1,6 +1,7 @@
 """What notifications know about an order and what became of telling its customer."""
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 
 from skincare.identifiers import OrderNumber, Sku
@@ -63,3 +64,5 @@ class OrderToTell:
     """How an earlier attempt to tell its customer the same ended."""
     suppressed: bool
     """Mail to this address bounced for good or was complained about."""
+    pay_before: datetime | None = None
+    """Until when it may be paid; None where it does not wait for money."""

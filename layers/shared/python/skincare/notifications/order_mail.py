@@ -1,10 +1,12 @@
 """The mails that tell customers about their orders: `templates/<notification type>.<language>.*`."""
 
+from datetime import datetime, timedelta, timezone
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from skincare.locales import MONTHS, Locale
 from skincare.money import rupiah
 from skincare.notifications.models import NotificationType, OrderToTell
 from skincare.notifications.ports import Email
@@ -15,12 +17,16 @@ if TYPE_CHECKING:
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
+# Jakarta has no summer time, and an image of Lambda may have no time zone files.
+_WIB = timezone(timedelta(hours=7))
+
 
 def order_mail(kind: NotificationType, order: OrderToTell, *, shop_url: str) -> Email:
     """Write the mail in the customer's language. `shop_url` is the shop's address without a path."""
     words = {
         "order": order,
         "recipient_name": one_line(order.recipient_name or ""),
+        "pay_before": order.pay_before and minute(order.pay_before, order.locale),
         "order_url": f"{shop_url.rstrip('/')}/orders/{quote(order.order_number)}",
     }
     return Email(
@@ -30,6 +36,17 @@ def order_mail(kind: NotificationType, order: OrderToTell, *, shop_url: str) -> 
         text=_render(f"{kind}.{order.locale}.txt", words),
         html=_render(f"{kind}.{order.locale}.html", words),
     )
+
+
+def minute(moment: datetime, locale: Locale) -> str:
+    """Return a moment to the minute, by the shop's clock: `15 Januari 2026 pukul 10.05 WIB`."""
+    there = moment.astimezone(_WIB)
+    day = f"{there.day} {MONTHS[locale][there.month - 1]} {there.year}"
+    match locale:
+        case Locale.ID:
+            return f"{day} pukul {there:%H.%M} WIB"
+        case Locale.EN:
+            return f"{day} at {there:%H:%M} WIB"
 
 
 def _render(template: str, words: dict[str, object]) -> str:

@@ -18,6 +18,7 @@ def load_order_to_tell(conn: Connection, order_number: OrderNumber, kind: Notifi
         """
         SELECT o.id, o.order_number, o.status, o.total_rupiah, o.locale, o.email, o.recipient_name,
                o.shipping_address, n.status AS told,
+               CASE WHEN o.status = 'pending' AND o.expires_at > now() THEN o.expires_at END AS pay_before,
                EXISTS (SELECT FROM suppressed_recipients s WHERE s.email = lower(o.email)) AS suppressed,
                (
                    SELECT coalesce(jsonb_agg(jsonb_build_object(

@@ -15,6 +15,15 @@ class Shortage:
     available: int
 
 
+@dataclass(frozen=True)
+class Excess:
+    """A line that asks for more units than its customer may still order unpaid."""
+
+    sku: Sku
+    requested: int
+    allowed: int
+
+
 class CheckoutRefused(SkincareError):
     """A constraint refused the checkout and nothing was written; a second look says why."""
 
@@ -42,6 +51,23 @@ class OutOfStock(SkincareError):
 
     def __init__(self, items: tuple[Shortage, ...]) -> None:
         super().__init__(f"out of stock: {', '.join(item.sku for item in items)}")
+        self.items = items
+
+
+class TooManyOpenOrders(SkincareError):
+    """The customer has as many unpaid orders as one may have; they must be paid or cancelled first."""
+
+    def __init__(self, order_numbers: tuple[OrderNumber, ...], limit: int) -> None:
+        super().__init__(f"there are {len(order_numbers)} unpaid orders, of at most {limit}")
+        self.order_numbers = order_numbers
+        self.limit = limit
+
+
+class PurchaseLimitExceeded(SkincareError):
+    """With its unpaid orders the customer would hold too many units of a product."""
+
+    def __init__(self, items: tuple[Excess, ...]) -> None:
+        super().__init__(f"too many units: {', '.join(item.sku for item in items)}")
         self.items = items
 
 

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 
 from skincare.addresses import EmailAddress
@@ -19,10 +19,6 @@ class OrderStatus(StrEnum):
     EXPIRED = "expired"
     REFUNDED = "refunded"
     PARTIALLY_REFUNDED = "partially_refunded"
-
-
-PAYMENT_WINDOW = timedelta(hours=24)
-"""How long after its checkout an order may be paid."""
 
 
 class PaymentStatus(StrEnum):
@@ -42,10 +38,6 @@ _PAYMENT_STATUS = {
     OrderStatus.REFUNDED: PaymentStatus.REFUNDED,
     OrderStatus.PARTIALLY_REFUNDED: PaymentStatus.PARTIALLY_REFUNDED,
 }
-
-
-EXPIRY_GRACE = timedelta(minutes=15)
-"""What a payment of the last moment has to reach us before we ask the gateway about it."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +62,8 @@ class Order:
     status: OrderStatus
     total_rupiah: int
     created_at: datetime
+    expires_at: datetime | None
+    """Until when it may be paid; None once it does not wait for money."""
     items: tuple[OrderItem, ...]
 
     @property
@@ -110,20 +104,25 @@ class Placement:
 
 @dataclass(frozen=True)
 class CartLine:
-    """What a cart asks for and what there is."""
+    """What a cart asks for and what there is; `unpaid` units are in the customer's unpaid orders already."""
 
     sku: Sku
     quantity: int
     price_rupiah: int
     stock: int
+    unpaid: int = 0
 
 
 @dataclass(frozen=True)
 class CheckoutState:
-    """What a refused checkout found. `order_number` is the order that this version of the cart became already."""
+    """What a refused checkout found. `order_number` is the order that this version of the cart became already.
+
+    `open_orders` are the customer's unpaid ones, oldest first.
+    """
 
     order_number: OrderNumber | None
     lines: tuple[CartLine, ...]
+    open_orders: tuple[OrderNumber, ...] = ()
 
     @property
     def total_rupiah(self) -> int:

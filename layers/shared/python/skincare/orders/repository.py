@@ -14,8 +14,6 @@ from skincare.notifications.models import NotificationStatus
 from skincare.orders.activity import Notification, OrderDetail, OrderJob, detail_of
 from skincare.orders.errors import CheckoutRefused, IdempotencyKeyReused
 from skincare.orders.models import (
-    EXPIRY_GRACE,
-    PAYMENT_WINDOW,
     CartLine,
     CheckoutState,
     Order,
@@ -24,9 +22,10 @@ from skincare.orders.models import (
     Placement,
     PlaceOrder,
 )
+from skincare.orders.terms import EXPIRY_GRACE, USUAL, Terms
 
-# Raised by place_order itself: nothing to order, above the expected total, too many lines.
-_REFUSALS = {"SK001", "SK002", "SK003"}
+# Raised by place_order itself: nothing to order, above the expected total, too many lines, unpaid orders, unpaid units.
+_REFUSALS = {"SK001", "SK002", "SK003", "SK004", "SK005"}
 _REFUSING_CONSTRAINTS = {
     "products_stock_not_negative",
     "orders_one_per_cart_version",
@@ -35,7 +34,7 @@ _REFUSING_CONSTRAINTS = {
 }
 
 _ORDER_COLUMNS = """
-    o.order_number, o.status, o.total_rupiah, o.created_at, (
+    o.order_number, o.status, o.total_rupiah, o.created_at, o.expires_at, (
         SELECT jsonb_agg(jsonb_build_object(
             'sku', i.sku, 'name', i.name, 'quantity', i.quantity, 'unit_price_rupiah', i.unit_price_rupiah
         ) ORDER BY i.product_id)
@@ -43,11 +42,13 @@ _ORDER_COLUMNS = """
     ) AS items"""
 
 
-def place(conn: Connection, request: PlaceOrder, *, order_number: OrderNumber, job_id: JobId) -> Placement:
+def place(
+    conn: Connection, request: PlaceOrder, *, order_number: OrderNumber, job_id: JobId, terms: Terms = USUAL
+) -> Placement:
     """Check out the caller's cart in one round trip, or tell the key's first order again.
 
     The order comes with its timer, a job `expire_order` for when its payment window and the grace are over.
-    The replayed order is the one of the first answer, whatever became of it since. Raises
+    The replayed order is the one of the first answer, whatever became of it since; no limit refuses it. Raises
     `CheckoutRefused` when nothing was written, and `IdempotencyKeyReused`.
     """
     payload = SendConfirmationEmail(order_number=order_number)
@@ -56,7 +57,8 @@ def place(conn: Connection, request: PlaceOrder, *, order_number: OrderNumber, j
             conn.cursor(row_factory=dict_row)
             .execute(
                 """
-                SELECT outcome, order_number, 'pending' AS status, total_rupiah, created_at, items, publish_at
+                SELECT outcome, order_number, 'pending' AS status, total_rupiah, created_at, expires_at, items,
+                    publish_at
                 FROM place_order(
                     p_user_id => %(user_id)s, p_key => %(key)s, p_fingerprint => %(fingerprint)s,
                     p_order_number => %(order_number)s, p_expected_total_rupiah => %(expected_total_rupiah)s,
@@ -64,7 +66,8 @@ def place(conn: Connection, request: PlaceOrder, *, order_number: OrderNumber, j
                     p_shipping_address => %(shipping_address)s, p_note => %(note)s,
                     p_request_id => %(request_id)s, p_job_id => %(job_id)s, p_job_type => %(job_type)s,
                     p_job_queue => %(job_queue)s, p_maximum_lines => %(maximum_lines)s,
-                    p_timer_id => %(timer_id)s, p_expires_in => %(expires_in)s, p_trace_id => %(trace_id)s
+                    p_timer_id => %(timer_id)s, p_expires_in => %(expires_in)s, p_trace_id => %(trace_id)s,
+                    p_grace => %(grace)s, p_open_orders => %(open_orders)s, p_open_units => %(open_units)s
                 )""",
                 {
                     "user_id": request.user_id,
@@ -84,7 +87,10 @@ def place(conn: Connection, request: PlaceOrder, *, order_number: OrderNumber, j
                     "job_queue": payload.queue,
                     "maximum_lines": MAX_LINES,
                     "timer_id": new_job_id(),
-                    "expires_in": PAYMENT_WINDOW + EXPIRY_GRACE,
+                    "expires_in": terms.window + EXPIRY_GRACE,
+                    "grace": EXPIRY_GRACE,
+                    "open_orders": terms.open_orders,
+                    "open_units": terms.open_units,
                 },
             )
             .fetchone()
@@ -118,7 +124,16 @@ def checkout_state(conn: Connection, user_id: UserId) -> CheckoutState:
         conn.cursor(row_factory=dict_row)
         .execute(
             """
-            SELECT coalesce(c.order_number, o.order_number) AS order_number, p.sku, i.quantity, p.price_rupiah, p.stock
+            SELECT coalesce(c.order_number, o.order_number) AS order_number, p.sku, i.quantity, p.price_rupiah, p.stock,
+                (
+                    SELECT coalesce(sum(h.quantity), 0)::integer
+                    FROM orders u JOIN order_items h ON h.order_id = u.id
+                    WHERE u.user_id = c.user_id AND u.status = 'pending' AND h.product_id = i.product_id
+                ) AS unpaid,
+                ARRAY(
+                    SELECT u.order_number FROM orders u
+                    WHERE u.user_id = c.user_id AND u.status = 'pending' ORDER BY u.cart_version
+                ) AS open_orders
             FROM carts c
             LEFT JOIN orders o ON o.user_id = c.user_id AND o.cart_version = c.version
             LEFT JOIN (cart_items i JOIN products p ON p.id = i.product_id) ON i.user_id = c.user_id
@@ -129,11 +144,13 @@ def checkout_state(conn: Connection, user_id: UserId) -> CheckoutState:
         .fetchall()
     )
     lines = (
-        CartLine(row["sku"], row["quantity"], row["price_rupiah"], row["stock"])
+        CartLine(row["sku"], row["quantity"], row["price_rupiah"], row["stock"], row["unpaid"])
         for row in rows
         if row["sku"] is not None
     )
-    return CheckoutState(rows[0]["order_number"] if rows else None, tuple(lines))
+    if not rows:
+        return CheckoutState(None, ())
+    return CheckoutState(rows[0]["order_number"], tuple(lines), tuple(rows[0]["open_orders"]))
 
 
 def find(conn: Connection, user_id: UserId, order_number: OrderNumber) -> Order | None:
@@ -220,11 +237,14 @@ def cancel(conn: Connection, user_id: UserId, order_number: OrderNumber) -> Orde
 
 
 def _order(row: dict[str, Any]) -> Order:
+    status = OrderStatus(row["status"])
+    expires_at = row["expires_at"] if status is OrderStatus.PENDING else None
     return Order(
         order_number=row["order_number"],
-        status=OrderStatus(row["status"]),
+        status=status,
         total_rupiah=row["total_rupiah"],
         created_at=row["created_at"].astimezone(UTC),
+        expires_at=expires_at and expires_at.astimezone(UTC),
         items=tuple(OrderItem(**item) for item in row["items"]),
     )
 

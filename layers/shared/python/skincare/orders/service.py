@@ -13,17 +13,21 @@ from skincare.orders.errors import (
     CartEmpty,
     CheckoutOvertaken,
     CheckoutRefused,
+    Excess,
     OrderNotCancellable,
     OrderUnknown,
     OutOfStock,
     PriceChanged,
+    PurchaseLimitExceeded,
     Shortage,
+    TooManyOpenOrders,
 )
 from skincare.orders.models import CheckoutState, Order, OrderStatus, PlaceOrder
+from skincare.orders.terms import Terms
 from skincare.pages import Page, decode_cursor, page_of
 
 
-def place_order(request: PlaceOrder, *, database: Database, publisher: Publisher) -> Order:
+def place_order(request: PlaceOrder, *, terms: Terms, database: Database, publisher: Publisher) -> Order:
     """Turn the caller's cart into an order with its job, all or nothing, and return the order.
 
     The same key with the same request answers the same order again. Raises the errors of
@@ -31,16 +35,18 @@ def place_order(request: PlaceOrder, *, database: Database, publisher: Publisher
     """
     with database.connection() as conn:
         try:
-            placement = repository.place(conn, request, order_number=new_order_number(), job_id=new_job_id())
+            placement = repository.place(
+                conn, request, order_number=new_order_number(), job_id=new_job_id(), terms=terms
+            )
         except CheckoutRefused:
             state = repository.checkout_state(conn, request.user_id)
-            raise refusal(state, request.expected_total_rupiah) from None
+            raise refusal(state, request.expected_total_rupiah, terms) from None
     if placement.job is not None:
         publisher.publish_now([placement.job])
     return placement.order
 
 
-def refusal(state: CheckoutState, expected_total_rupiah: int | None) -> SkincareError:
+def refusal(state: CheckoutState, expected_total_rupiah: int | None, terms: Terms) -> SkincareError:
     """Decide why a checkout of such a cart was refused; `CheckoutOvertaken` when nothing speaks against it now."""
     if state.order_number is not None:
         return CartAlreadyOrdered(state.order_number)
@@ -48,6 +54,21 @@ def refusal(state: CheckoutState, expected_total_rupiah: int | None) -> Skincare
         return CartEmpty()
     if len(state.lines) > MAX_LINES:
         return CartFull()
+    return _over_the_limit(state, terms) or _changed(state, expected_total_rupiah) or CheckoutOvertaken()
+
+
+def _over_the_limit(state: CheckoutState, terms: Terms) -> SkincareError | None:
+    if len(state.open_orders) >= terms.open_orders:
+        return TooManyOpenOrders(state.open_orders, terms.open_orders)
+    excesses = tuple(
+        Excess(line.sku, line.quantity, max(0, terms.open_units - line.unpaid))
+        for line in state.lines
+        if line.quantity + line.unpaid > terms.open_units
+    )
+    return PurchaseLimitExceeded(excesses) if excesses else None
+
+
+def _changed(state: CheckoutState, expected_total_rupiah: int | None) -> SkincareError | None:
     shortages = tuple(
         Shortage(line.sku, line.quantity, line.stock) for line in state.lines if line.quantity > line.stock
     )
@@ -55,7 +76,7 @@ def refusal(state: CheckoutState, expected_total_rupiah: int | None) -> Skincare
         return OutOfStock(shortages)
     if expected_total_rupiah is not None and state.total_rupiah > expected_total_rupiah:
         return PriceChanged(state.total_rupiah)
-    return CheckoutOvertaken()
+    return None
 
 
 def get_order(user_id: UserId, order_number: OrderNumber, *, database: Database) -> OrderDetail:

@@ -64,6 +64,17 @@ def cancel(conn: Connection, unique_key: str) -> bool:
     return row is not None and bool(row[0])
 
 
+def move(conn: Connection, unique_key: str, *, run_at: datetime) -> bool:
+    """Let the timer of a key go off at another time; False where there is none that has not gone off yet."""
+    cur = conn.execute(
+        """
+        UPDATE jobs SET run_at = %(run_at)s, publish_at = %(run_at)s, budget_from = %(run_at)s
+        WHERE unique_key = %(unique_key)s AND state = 'pending' AND attempts = 0 AND publish_at IS NOT NULL""",
+        {"unique_key": unique_key, "run_at": run_at},
+    )
+    return cur.rowcount == 1
+
+
 def insert_daily(conn: Connection, job_id: JobId, payload: JobPayload) -> bool:
     """Schedule the next of a daily chore unless it is; `payload.daily_at` is its time of day.
 

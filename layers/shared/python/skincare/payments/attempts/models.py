@@ -1,13 +1,10 @@
 """A payment that was started, and the order that it is for."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from skincare.orders.models import OrderStatus
 from skincare.payments.models import Attempt
-
-ATTEMPT_LIFE = timedelta(minutes=60)
-"""How long a customer may take to pay once sent to a gateway; never beyond the order's own time."""
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,19 @@
 """Attempts in PostgreSQL: the row lock of the order and the primary key decide who opens one."""
 
 from collections.abc import Mapping
-from datetime import UTC
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from psycopg import Connection
 from psycopg.rows import dict_row
 
 from skincare.identifiers import OrderNumber, UserId
-from skincare.orders.models import PAYMENT_WINDOW, OrderStatus
-from skincare.payments.attempts.models import ATTEMPT_LIFE, Payable, StartedAttempt
+from skincare.orders.models import OrderStatus
+from skincare.payments.attempts.models import Payable, StartedAttempt
 from skincare.payments.models import Attempt
+
+# Gateways count in minutes, and a person needs one or two.
+_SHORTEST_PAGE = timedelta(minutes=2)
 
 _COLUMNS = "o.order_number, a.attempt_no, a.gateway, a.amount_rupiah, a.expires_at, a.redirect_url"
 
@@ -32,59 +35,76 @@ def lock_order(conn: Connection, user_id: UserId, order_number: OrderNumber) -> 
     """Lock the caller's order until the transaction ends."""
     row = conn.execute(
         """
-        SELECT id, status, created_at + %(window)s <= now() FROM orders
+        SELECT id, status, expires_at <= now() FROM orders
         WHERE user_id = %(user_id)s AND order_number = %(order_number)s FOR NO KEY UPDATE""",
-        {"user_id": user_id, "order_number": order_number, "window": PAYMENT_WINDOW},
+        {"user_id": user_id, "order_number": order_number},
     ).fetchone()
     return None if row is None else Payable(row[0], OrderStatus(row[1]), row[2])
+
+
+def extend(conn: Connection, order_id: int, *, window: timedelta) -> datetime | None:
+    """Let an order be paid until its window is over, counted from its checkout; None where it may be anyway.
+
+    The caller holds the order's row, and moves its timer.
+    """
+    row = conn.execute(
+        """
+        UPDATE orders SET expires_at = created_at + %(window)s
+        WHERE id = %(order_id)s AND expires_at < created_at + %(window)s RETURNING expires_at""",
+        {"order_id": order_id, "window": window},
+    ).fetchone()
+    return None if row is None else row[0]
 
 
 def find_open(conn: Connection, order_id: int) -> StartedAttempt | None:
     """Return the attempt of an order that its customer can still use.
 
     It ends with its time, or earlier once the gateway has told that. A try that failed does not end it: the page
-    takes another one, and a second page would let somebody pay twice.
+    takes another one, and a second page would let somebody pay twice. One whose page nobody has seen is of no use once
+    there is too little time left.
     """
     row = (
         conn.cursor(row_factory=dict_row)
         .execute(
             f"""
             SELECT {_COLUMNS} FROM payment_attempts a JOIN orders o ON o.id = a.order_id
-            WHERE a.order_id = %(order_id)s AND a.expires_at > now() AND NOT EXISTS (
+            WHERE a.order_id = %(order_id)s AND a.expires_at > now()
+                AND (a.redirect_url IS NOT NULL OR a.expires_at >= now() + %(shortest)s) AND NOT EXISTS (
                 SELECT 1 FROM payment_events e
                 WHERE e.order_number = o.order_number AND e.gateway = a.gateway AND e.attempt_no = a.attempt_no
                     AND e.state = 'applied' AND coalesce(e.confirmed_status, e.status) = 'expired'
             )
             ORDER BY a.attempt_no DESC LIMIT 1""",  # noqa: S608  our own constant
-            {"order_id": order_id},
+            {"order_id": order_id, "shortest": _SHORTEST_PAGE},
         )
         .fetchone()
     )
     return None if row is None else _started(row)
 
 
-def open_next(conn: Connection, order_id: int, *, gateway: str) -> StartedAttempt:
-    """Open an order's next attempt, for its total. The caller holds the order's row."""
+def open_next(conn: Connection, order_id: int, *, gateway: str) -> StartedAttempt | None:
+    """Open an order's next attempt, for its total and until its end; None where that is too near.
+
+    The caller holds the order's row.
+    """
     row = (
         conn.cursor(row_factory=dict_row)
         .execute(
             f"""
             WITH a AS (
                 INSERT INTO payment_attempts (order_id, attempt_no, gateway, amount_rupiah, expires_at)
-                SELECT o.id, coalesce(max(b.attempt_no), 0) + 1, %(gateway)s, o.total_rupiah,
-                    least(now() + %(life)s, o.created_at + %(window)s)
+                SELECT o.id, coalesce(max(b.attempt_no), 0) + 1, %(gateway)s, o.total_rupiah, o.expires_at
                 FROM orders o LEFT JOIN payment_attempts b ON b.order_id = o.id
-                WHERE o.id = %(order_id)s
+                WHERE o.id = %(order_id)s AND o.expires_at >= now() + %(shortest)s
                 GROUP BY o.id
                 RETURNING *
             )
             SELECT {_COLUMNS} FROM a JOIN orders o ON o.id = a.order_id""",  # noqa: S608  our own constant
-            {"order_id": order_id, "gateway": gateway, "life": ATTEMPT_LIFE, "window": PAYMENT_WINDOW},
+            {"order_id": order_id, "gateway": gateway, "shortest": _SHORTEST_PAGE},
         )
         .fetchone()
     )
-    assert row is not None  # noqa: S101  the caller has the order
-    return _started(row)
+    return None if row is None else _started(row)
 
 
 def keep_url(conn: Connection, attempt: Attempt, redirect_url: str) -> tuple[str, OrderStatus]:

@@ -36,10 +36,10 @@ class Finding:
     first_seen_at: datetime | None = None
 
 
-def unattended(conn: Connection, *, overdue_after: timedelta, limit: int) -> list[Unattended]:
+def unattended(conn: Connection, *, grace: timedelta, limit: int) -> list[Unattended]:
     """Return events, refunds and unpaid orders that no unfinished job looks after. A dead job counts: a person has it.
 
-    `overdue_after` is the age at which an order that nobody paid should be closed.
+    `grace` is how long after its end an order that nobody paid should be closed.
     """
     cur = conn.cursor(row_factory=class_row(Unattended))
     cur.execute(
@@ -58,12 +58,12 @@ def unattended(conn: Connection, *, overdue_after: timedelta, limit: int) -> lis
             ) ORDER BY r.created_at LIMIT %(limit)s
         ) UNION ALL (
             SELECT 'expire_order', o.order_number, o.order_number FROM orders o
-            WHERE o.status = 'pending' AND o.created_at < now() - %(overdue_after)s AND NOT EXISTS (
+            WHERE o.status = 'pending' AND o.expires_at < now() - %(grace)s AND NOT EXISTS (
                 SELECT 1 FROM jobs j
                 WHERE j.unique_key = 'expire_order:' || o.order_number AND j.publish_at IS NOT NULL
             ) ORDER BY o.created_at LIMIT %(limit)s
         )""",
-        {"late": _LATE, "overdue_after": overdue_after, "limit": limit},
+        {"late": _LATE, "grace": grace, "limit": limit},
     )
     return cur.fetchall()
 

@@ -12,7 +12,7 @@ from skincare.jobs.catalog import ExpireOrder, JobPayload, ProcessPayment, SendR
 from skincare.jobs.publisher import Publisher
 from skincare.jobs.repository import timers
 from skincare.observability import logger
-from skincare.orders.models import EXPIRY_GRACE, PAYMENT_WINDOW
+from skincare.orders.terms import EXPIRY_GRACE
 from skincare.payments.answers.service import Gateways, ask, keep
 from skincare.payments.errors import GatewayRefused, ReconciliationUnfinished
 from skincare.payments.reconciliation import repository
@@ -34,7 +34,7 @@ class Reconciliation:
 
 def check(conn: Connection) -> Reconciliation:
     """Enqueue jobs that are missing, and write down what does not add up. Several runs at once do no harm."""
-    missing = repository.unattended(conn, overdue_after=PAYMENT_WINDOW + EXPIRY_GRACE, limit=_PER_KIND)
+    missing = repository.unattended(conn, grace=EXPIRY_GRACE, limit=_PER_KIND)
     mended = tuple(
         each
         for each in missing
