@@ -5,12 +5,15 @@ from contextlib import ExitStack
 
 from werkzeug import Request, Response
 
+from local.answered import Answered
 from local.chaos import Switches
 from local.function import Function
 from local.functions import Surroundings
 from local.logbook import LogBook
 from local.page import Site, SystemState
 from local.page.actions import ChaosDesk, OnCallDesk, WebhookDesk
+from local.page.health import Health
+from local.page.site import CsrfToken
 from local.payment_gateway import PaymentSite
 from local.payment_gateway.book import Book
 from local.payment_gateway.sender import Sender
@@ -32,6 +35,8 @@ def pages(
     tokens: TokenIssuer,
     secrets: Secrets,
     oncall: Function,
+    missing: Callable[[], list[str]],
+    answered: Answered,
     log: LogBook,
 ) -> Callable[[Request], Response | None]:
     """Return what answers below `/_local/`, None where there is nothing; `undo` ends it."""
@@ -44,8 +49,11 @@ def pages(
         mailbox=state.mailbox,
         logs=state.logs,
         switches=switches,
+        health=Health(missing, log=log),
+        answered=answered,
     )
     undo.callback(shown.close)
+    csrf = CsrfToken()
     signers = {gateway: Signer.of(gateway, secrets) for gateway in GATEWAYS}
     site = Site(
         tokens=tokens,
@@ -56,6 +64,7 @@ def pages(
             "/_local/webhooks": WebhookDesk(signers, shop_url=url),
         },
         files_origin=surroundings.aws_endpoint_url,
+        csrf=csrf,
     )
     ours = signers[StandardWebhooks.name]
     sender = Sender(url, secret=ours.secret, other_secret=ours.other_secret)

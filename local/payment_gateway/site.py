@@ -4,9 +4,9 @@ import base64
 import hmac
 import json
 import re
-import threading
 from dataclasses import asdict
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -19,6 +19,7 @@ from local.payment_gateway.book import Book, Entry, Payment
 from local.payment_gateway.sender import Sender
 from local.problems import Refused
 from local.settings import PAYMENT_API
+from local.threads import start_thread
 from local.webhook_delivery import Delivery
 from skincare.payments.models import attempt_named
 
@@ -74,7 +75,7 @@ class PaymentSite:
             )
             if is_new:
                 # After the answer, as a gateway does: the shop may not have stored what it asked for.
-                threading.Thread(target=self._tell, args=(payment, entry), name="refund", daemon=True).start()
+                start_thread("payment-gateway", partial(self._tell, payment, entry), log=self._log)
             return _json(_reported(payment, entry), 201)
         return None
 

@@ -14,6 +14,7 @@ from werkzeug.serving import make_server
 
 from local import aws_lock, aws_setup
 from local.aws import LocalAws, _QuietHandler
+from local.aws_files import KeptFiles
 from local.chaos import Switch, Switches
 from local.functions import MAIL_FROM
 from local.mailbox import Mailbox
@@ -52,7 +53,8 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory, switches: Switches) -> It
         port = listener.getsockname()[1]
         mailbox = Mailbox(tmp_path_factory.mktemp("mail") / "mails.jsonl")
         moto = DomainDispatcherApplication(create_backend_app)
-        app = LocalAws(moto, mailbox, switches=switches, port=port)
+        files = KeptFiles(moto, tmp_path_factory.mktemp("files"))
+        app = LocalAws(moto, mailbox, switches=switches, files=files)
         server = make_server("127.0.0.1", port, app, threaded=True, request_handler=_QuietHandler, fd=listener.fileno())
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()

@@ -13,6 +13,7 @@ from werkzeug import Request, Response
 from werkzeug.serving import BaseWSGIServer, make_server
 from werkzeug.test import Client, TestResponse
 
+from local.api_routes import api_routes
 from local.gateway import Gateway
 from local.logbook import LogBook
 from local.payment_gateway import PaymentSite
@@ -73,6 +74,7 @@ class Visitor:
         site = PaymentSite(Book(self.file), sender, shop_url=HOME, api_key=KEY, log=self.log)
         gateway = Gateway(
             NoFunction(),
+            routes=api_routes(),
             tokens=TokenIssuer(new_signing_key()),
             missing=list,
             mails=list,
