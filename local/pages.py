@@ -16,13 +16,15 @@ from local.page.health import Health
 from local.page.site import CsrfToken
 from local.payment_gateway import PaymentSite
 from local.payment_gateway.book import Book
+from local.payment_gateway.happening import Happenings
 from local.payment_gateway.sender import Sender
 from local.state import Secrets, StateFolder
 from local.tokens import TokenIssuer
 from local.webhook_delivery import Signer
+from local.webhook_secrets import api_keys
 from skincare.adapters.aws import AwsSession
+from skincare.database.connection import Database, StaticCredentials
 from skincare.payments.gateways import GATEWAYS
-from skincare.payments.gateways.standard_webhooks import StandardWebhooks
 
 
 def pages(
@@ -54,6 +56,10 @@ def pages(
     )
     undo.callback(shown.close)
     csrf = CsrfToken()
+    book = Book(state.payments)
+    writing = Database(StaticCredentials(database_url))
+    undo.callback(writing.close)
+    happenings = Happenings(book, writing)
     signers = {gateway: Signer.of(gateway, secrets) for gateway in GATEWAYS}
     site = Site(
         tokens=tokens,
@@ -61,12 +67,18 @@ def pages(
         actions={
             "/_local/oncall": OnCallDesk(oncall),
             "/_local/chaos": ChaosDesk(switches),
-            "/_local/webhooks": WebhookDesk(signers, shop_url=url),
+            "/_local/webhooks": WebhookDesk(signers, shop_url=url, note=happenings.note),
         },
         files_origin=surroundings.aws_endpoint_url,
         csrf=csrf,
     )
-    ours = signers[StandardWebhooks.name]
-    sender = Sender(url, secret=ours.secret, other_secret=ours.other_secret)
-    payments = PaymentSite(Book(state.payments), sender, shop_url=url, api_key=ours.secret, log=log)
+    payments = PaymentSite(
+        book,
+        Sender(url, signers),
+        shop_url=url,
+        api_keys=api_keys(secrets),
+        log=log,
+        happenings=happenings,
+        csrf=csrf,
+    )
     return lambda request: payments.answer(request) or site.answer(request)

@@ -52,6 +52,14 @@ def publish_again(conn: Connection) -> int:
             AND NOT (state = 'pending' AND sends = 0 AND run_at IS NOT NULL AND run_at > now())""").rowcount
 
 
+def lock_order(conn: Connection, order_number: OrderNumber) -> int | None:
+    """Lock an order until the transaction ends; return its id, None where there is none."""
+    row = conn.execute(
+        "SELECT id FROM orders WHERE order_number = %(order_number)s FOR NO KEY UPDATE", {"order_number": order_number}
+    ).fetchone()
+    return None if row is None else int(row[0])
+
+
 def invoice_files(conn: Connection) -> list[tuple[OrderNumber, str]]:
     """Return the orders whose invoice's file was made, with its key, the newest first."""
     rows = conn.execute("""

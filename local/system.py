@@ -32,6 +32,7 @@ from local.servers import start_server
 from local.settings import (
     API_CONTAINERS,
     LOOPBACK,
+    PAYMENT_GATEWAYS,
     payment_gateway_url,
 )
 from local.state import Secrets, StateFolder, shown
@@ -48,12 +49,19 @@ class System:
     """Everything that `make run` starts; without workers it is what `make api` starts."""
 
     def __init__(
-        self, state: StateFolder, *, log: LogBook, with_workers: bool, say: Callable[[str], None] = lambda _: None
+        self,
+        state: StateFolder,
+        *,
+        log: LogBook,
+        with_workers: bool,
+        say: Callable[[str], None] = lambda _: None,
+        payment_gateway: str = PAYMENT_GATEWAYS[0],
     ) -> None:
         self._state = state
         self._log = log
         self._with_workers = with_workers
         self._say = say
+        self._payment_gateway = payment_gateway
         self._running = contextlib.ExitStack()
         self._irreplaceable: dict[str, Callable[[], int | None]] = {}
         """What is not started again when it ends, because it holds what the others know; with its exit code."""
@@ -213,6 +221,7 @@ class System:
             database_url=postgres.dsn(user="app", password=secrets.app_password, port=int(listener.getsockname()[1])),
             aws_endpoint_url=f"http://{LOOPBACK}:{aws_listener.getsockname()[1]}",
             payment_gateway_url=payment_gateway_url(self._state.port),
+            payment_gateway=self._payment_gateway,
         )
         process = start_server(children, "local.database_proxy", listener, arguments, logs=self._state.logs)
         self._irreplaceable["The way to PostgreSQL"] = process.poll
