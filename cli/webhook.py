@@ -55,8 +55,9 @@ def send(
     """Send a signed event and print each HTTP answer: the status and the body."""
     from local.loopback import LoopbackClient
     from local.settings import LOOPBACK, LocalSettings
-    from local.webhook_secrets import webhook_secret
-    from local.webhooks import TIMED, Occurrence, signed
+    from local.webhook_delivery import note_at_gateway
+    from local.webhook_secrets import api_keys, webhook_secret
+    from local.webhooks import ASKED, TIMED, Occurrence, signed, status_of
     from skincare.identifiers import uuid7
 
     if old and gateway not in TIMED:
@@ -68,12 +69,14 @@ def send(
             event_id=str(uuid7()),
             order_number=order,
             transaction_id=transaction or f"{gateway}-{order}",
-            status=status,
+            status=status_of(gateway, status),
             amount_rupiah=_total(order) if amount is None else amount,
             occurred_at=now,
         )
-        request = signed(gateway, what, secret=key, sent_at=now - _OLD if old else now)
         client = LoopbackClient(f"http://{LOOPBACK}:{LocalSettings.from_env().port}")
+        if gateway in ASKED and not bad_signature:
+            what = note_at_gateway(client, gateway, what, key=api_keys(known_secrets())[gateway])
+        request = signed(gateway, what, secret=key, sent_at=now - _OLD if old else now)
         for _ in range(1 + duplicate):
             try:
                 answer = client.call("POST", request.path, request.body, request.headers)

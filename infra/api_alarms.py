@@ -10,8 +10,6 @@ from infra.metrics import LogMetric, count_in_log
 from infra.stage import Stage
 from skincare import alarm_rules as rules
 
-_SLOW_MS = 2000
-
 
 def add_api_alarms(alarms: Alarms, api: apigw.HttpApi) -> cw.Alarm:
     """Add those for errors and slow answers; return the first, which may stop a deploy."""
@@ -27,13 +25,13 @@ def add_api_alarms(alarms: Alarms, api: apigw.HttpApi) -> cw.Alarm:
         first="aws logs tail /aws/lambda/skincare-{stage}-api --since 15m --filter-pattern ERROR",
     )
     alarms.add(
-        "api-slow",
+        rules.API_SLOW.name,
         metric=api.metric_latency(statistic="p99", period=FIVE_MINUTES),
-        threshold=_SLOW_MS,
+        threshold=rules.API_SLOW.threshold,
         periods=3,
-        broke=f"One answer in a hundred takes longer than {_SLOW_MS // 1000} seconds.",
+        broke=f"One answer in a hundred takes longer than {rules.API_SLOW.threshold / 1000:g} seconds.",
         hurts="Customers wait, and some leave.",
-        runbook="api-slow",
+        runbook=rules.API_SLOW.runbook,
         first="aws logs tail /skincare/{stage}/http --since 15m",
     )
     return errors

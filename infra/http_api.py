@@ -63,15 +63,7 @@ class HttpApi(Construct):
         self._authorizer = authorizers.HttpJwtAuthorizer("Customers", issuer.issuer, jwt_audience=[issuer.audience])
         for route in api_routes():
             self._add(route)
-        # The API itself answers what is none of its routes, to who has a token.
-        apigw.HttpRoute(
-            self,
-            "Default",
-            http_api=self.api,
-            route_key=apigw.HttpRouteKey.DEFAULT,
-            integration=self._integration,
-            authorizer=self._authorizer,
-        )
+        # No $default: it would match a browser's preflight too, whose authorizer finds no token and answers 401.
         self.stage = apigw.HttpStage(
             self,
             "Stage",

@@ -1,6 +1,6 @@
 """AWS on this machine: a moto server with SQS, SES, Secrets Manager and S3, in a process of its own.
 
-`python -m local.aws <descriptor of a listening socket> <mailbox file> <folder of the switches>`
+`python -m local.aws <descriptor of a listening socket> <mailbox file> <folder of the switches> <folder of the files>`
 """
 
 import io
@@ -20,32 +20,34 @@ from werkzeug.serving import make_server
 
 from local import aws_lock
 from local.aws_faults import SEND_EMAIL, fault_of
+from local.aws_files import KeptFiles
+from local.callers import why_refused
 from local.chaos import Switches
 from local.mailbox import MAILS, Mailbox
 from local.settings import ACCOUNT_ID, LOOPBACK, REGION
 
+_CONTROLS = "/moto-api"
 _RECEIVE = "AmazonSQS.ReceiveMessage"
 
 
 class LocalAws:
     """moto, and what it lacks: a mailbox, failures, and an SQS that notices when a consumer has gone away."""
 
-    def __init__(self, moto: WSGIApplication, mailbox: Mailbox, *, switches: Switches, port: int) -> None:
+    def __init__(self, moto: WSGIApplication, mailbox: Mailbox, *, switches: Switches, files: KeptFiles) -> None:
         self._moto = moto
         self._mailbox = mailbox
         self._switches = switches
-        self._hosts = {f"{LOOPBACK}:{port}", f"localhost:{port}"}
+        self._files = files
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = Request(environ)
-        # moto asks for no signature: a web page must not reach it by a name of its own for this address.
-        if request.host not in self._hosts:
-            return Response("only for this machine", 403)(environ, start_response)
+        if answer := self._refusal(request) or fault_of(request, self._switches):
+            return answer(environ, start_response)
         if request.path == MAILS:
             mails = json.dumps(self._mailbox.newest_first())
             return Response(mails, content_type="application/json")(environ, start_response)
-        if fault := fault_of(request, self._switches):
-            return fault(environ, start_response)
+        if self._files.holds(request):
+            return self._files.answer(request)(environ, start_response)
         if request.path != SEND_EMAIL and request.headers.get("X-Amz-Target") != _RECEIVE:
             return self._moto(environ, start_response)
         body = request.get_data()
@@ -61,12 +63,33 @@ class LocalAws:
             response = fault or response
         return response(environ, start_response)
 
+    def _refusal(self, request: Request) -> Response | None:
+        # moto asks for no signature: a web page could send it whatever a program may.
+        if (reason := why_refused(request.headers)) and not _is_a_link_to_a_file(request):
+            return Response(reason, 403)
+        # moto's own controls, which forget everything; nothing of ours uses them.
+        if request.path.startswith(_CONTROLS):
+            return Response("there is nothing here", 404)
+        return None
+
 
 class _QuietHandler(MotoRequestHandler):
     disable_nagle_algorithm = True
 
     def log(self, type: str, message: str, *args: Any) -> None:
         """Say nothing: a line per call would bury what matters."""
+
+
+def _is_a_link_to_a_file(request: Request) -> bool:
+    """Tell whether a browser follows a link to one object of a bucket, as it may from any page."""
+    parts = request.path.strip("/").split("/")
+    return (
+        request.host.partition(":")[0] in {LOOPBACK, "localhost"}
+        and request.method in {"GET", "HEAD", "OPTIONS"}
+        and "X-Amz-Signature" in request.args
+        and len(parts) > 1
+        and not request.path.startswith((_CONTROLS, MAILS))
+    )
 
 
 def _has_gone(connection: socket.socket) -> bool:
@@ -90,16 +113,17 @@ def _give_back(request: dict[str, Any], answer: dict[str, Any]) -> None:
         backend.change_message_visibility(queue_name, message["ReceiptHandle"], 0)
 
 
-def main(descriptor: str, mailbox_file: str, switches_folder: str) -> None:
+def main(descriptor: str, mailbox_file: str, switches_folder: str, files_folder: str) -> None:
     """Serve until killed."""
     aws_lock.install()
     listener = socket.socket(fileno=int(descriptor))
     port = listener.getsockname()[1]
+    moto = DomainDispatcherApplication(create_backend_app)
     app = LocalAws(
-        DomainDispatcherApplication(create_backend_app),
+        moto,
         Mailbox(Path(mailbox_file)),
         switches=Switches(Path(switches_folder)),
-        port=port,
+        files=KeptFiles(moto, Path(files_folder)),
     )
     make_server(LOOPBACK, port, app, threaded=True, request_handler=_QuietHandler, fd=listener.fileno()).serve_forever()
 

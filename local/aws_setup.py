@@ -7,9 +7,8 @@ from local.functions import INVOICE_BUCKET, MAIL_FROM
 from local.queues import create_queues
 from local.settings import REGION
 from local.state import Secrets
-from local.webhook_secrets import create_secrets, secret_id, webhook_secret
+from local.webhook_secrets import create_secrets, secret_id, secret_names, webhook_secret
 from skincare.adapters.aws import AwsSession, Timeouts
-from skincare.payments.gateways import GATEWAYS
 
 # The first call waits until the server has imported the service.
 _STARTING = Timeouts(connect=timedelta(seconds=5), read=timedelta(seconds=60))
@@ -21,7 +20,7 @@ def prepare(aws: AwsSession, secrets: Secrets) -> None:
     aws.client("sesv2", _STARTING).create_email_identity(EmailIdentity=MAIL_FROM)
     create_secrets(
         aws.client("secretsmanager", _STARTING),
-        {secret_id(gateway): json.dumps({"secrets": [webhook_secret(secrets, gateway)]}) for gateway in GATEWAYS},
+        {secret_id(gateway): json.dumps({"secrets": [webhook_secret(secrets, gateway)]}) for gateway in secret_names()},
     )
     s3 = aws.client("s3", _STARTING)
     s3.create_bucket(Bucket=INVOICE_BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})

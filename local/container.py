@@ -1,5 +1,6 @@
 """A container of a Lambda function: its real code under AWS's runtime interface client in a process of its own."""
 
+import contextlib
 import queue
 import subprocess
 import threading
@@ -11,6 +12,7 @@ from local.function import FunctionDefinition, InvocationFailed
 from local.logbook import LogBook
 from local.processes import Children
 from local.runtime_api import Answered, Failed, Gone, Invocation, RuntimeApi
+from local.threads import start_thread
 
 _LONGEST_START = timedelta(seconds=60)
 """Far above Lambda's 10 s: a laptop that compiles something meanwhile is no error of the function."""
@@ -48,8 +50,12 @@ class Container:
             self._api.close()
             raise
         self.pid = self._process.pid
-        for work in (self._relay_output, self._await_exit):
-            threading.Thread(target=work, name=function.name, daemon=True).start()
+        try:
+            for work in (self._relay_output, self._await_exit):
+                start_thread(function.name, work, log=log)
+        except BaseException:
+            self.stop()
+            raise
 
     def wait_until_ready(self) -> None:
         """Wait until the code is loaded; raises `InvocationFailed` when it cannot be."""
@@ -109,14 +115,16 @@ class Container:
                 self._log.relay(self._function.name, line.decode(errors="replace").rstrip())
 
     def _await_exit(self) -> None:
-        code = self._children.wait(self._process)
-        self.exited.set()
-        self._api.outcomes.put(Gone(code))
-        self._api.ready.set()
-        self._api.close()
-        if not self._stopped and not self._children.stopping:
-            self._log.event(self._function.name, "container.exited", level="ERROR", pid=self.pid, exit_code=code)
-        self._on_exit(self)
+        # Whatever fails on the way, the pool learns of it: it would count the dead as at work for ever.
+        with contextlib.ExitStack() as always:
+            always.callback(self._on_exit, self)
+            code = self._children.wait(self._process)
+            self.exited.set()
+            self._api.outcomes.put(Gone(code))
+            self._api.ready.set()
+            self._api.close()
+            if not self._stopped and not self._children.stopping:
+                self._log.event(self._function.name, "container.exited", level="ERROR", pid=self.pid, exit_code=code)
 
 
 def _error(function: FunctionDefinition, outcome: Answered | Failed | Gone) -> InvocationFailed:

@@ -17,6 +17,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from local.function import Function, FunctionStopped, InvocationFailed
 from local.logbook import LogBook
 from local.sqs_event import failed_identifiers, record
+from local.threads import start_loop
 from skincare.jobs.queues import QueueLimits
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class EventSource:
         self._free = threading.Semaphore(concurrency)
         self._batches = ThreadPoolExecutor(max_workers=concurrency, thread_name_prefix="batch")
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._poll, name=f"poll-{self.source}", daemon=True)
+        self._thread: threading.Thread | None = None
         self.polling = threading.Event()
         """Set while the queue answers."""
 
@@ -76,7 +77,7 @@ class EventSource:
         if visibility < self._limits.visibility_timeout:
             raise ValueError(f"{self.source}: a visibility of {visibility} is below six function timeouts")
         self.polling.set()
-        self._thread.start()
+        self._thread = start_loop(f"poll-{self.source}", self._poll, stopping=self._stopping, log=self._log)
 
     def stop(self) -> None:
         """Receive no more. Batches at work end by themselves or with their container."""
@@ -89,26 +90,32 @@ class EventSource:
         self._batches.shutdown(wait=True)
 
     def _poll(self) -> None:
-        while not self._stopping.is_set():
-            self._free.acquire()
-            messages: list[MessageTypeDef] = []
-            try:
-                messages = self._gather()
-                if not self._stopping.is_set():
-                    self.polling.set()
-            except (BotoCoreError, ClientError, OSError) as error:
-                if self.polling.is_set():
-                    self._log.event(self.source, "queue.unreachable", level="WARNING", error=type(error).__name__)
-                self.polling.clear()
-                self._stopping.wait(_PAUSE_AFTER_ERROR_S)
+        """Receive a batch and have it handled, once there is room for one."""
+        self._free.acquire()
+        with contextlib.ExitStack() as otherwise:
+            otherwise.callback(self._free.release)
+            messages = self._receive_batch()
             if not messages:
-                self._free.release()
-                continue
+                return
             try:
                 self._batches.submit(self._handle, messages)
             except RuntimeError:  # stopped meanwhile: somebody else may have them
-                self._free.release()
                 self._release(messages)
+                return
+            otherwise.pop_all()  # given back by whoever handles them
+
+    def _receive_batch(self) -> "list[MessageTypeDef]":
+        try:
+            messages = self._gather()
+        except (BotoCoreError, ClientError, OSError) as error:
+            if self.polling.is_set():
+                self._log.event(self.source, "queue.unreachable", level="WARNING", error=type(error).__name__)
+            self.polling.clear()
+            self._stopping.wait(_PAUSE_AFTER_ERROR_S)
+            return []
+        if not self._stopping.is_set():
+            self.polling.set()
+        return messages
 
     def _gather(self) -> "list[MessageTypeDef]":
         """Return up to a batch; once there is a first message, wait for more as long as the window lasts."""
@@ -138,6 +145,8 @@ class EventSource:
             self._delete(self._handled(messages))
         except (BotoCoreError, ClientError, OSError) as error:
             self._log.event(self.source, "delete.failed", level="WARNING", error=type(error).__name__)
+        except Exception as error:  # noqa: BLE001  the batch comes again, and this thread has nobody to tell
+            self._log.event(self.source, "batch.failed", level="ERROR", error=type(error).__name__)
         finally:
             self._free.release()
 

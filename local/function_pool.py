@@ -10,6 +10,7 @@ from local.container import Container
 from local.function import FunctionDefinition, FunctionStopped, InvocationFailed
 from local.logbook import LogBook
 from local.processes import Children, ChildrenStopped
+from local.threads import start_thread
 
 _LONGEST_PAUSE_S = 5.0
 
@@ -113,7 +114,11 @@ class FunctionPool:
         if self._stopping or len(self._containers) + self._starting >= self._concurrency:
             return
         self._starting += 1
-        threading.Thread(target=self._start_container, daemon=True).start()
+        try:
+            start_thread(self.name, self._start_container, log=self._log)
+        except RuntimeError:  # no thread to be had
+            self._starting -= 1
+            raise
 
     def _start_container(self) -> None:
         container: Container | None = None
@@ -127,6 +132,8 @@ class FunctionPool:
             error = FunctionStopped()
         except OSError as failure:
             error = InvocationFailed("Sandbox.StartFailed", str(failure))
+        except Exception as failure:  # noqa: BLE001  a start that nobody counts as failed would hold its slot for ever
+            error = InvocationFailed("Sandbox.StartFailed", type(failure).__name__)
         with self._changed:
             self._starting -= 1
             if error is None and container and container.exited.is_set():

@@ -31,6 +31,8 @@ class Surroundings:
     aws_endpoint_url: str
     payment_gateway_url: str = ""
     """Without one nobody can pay."""
+    payment_gateway: str = "standard_webhooks"
+    """Where customers are sent to."""
 
     def api(self) -> FunctionDefinition:
         environment = {**self._environment(), **self._gateways(), **_FILES, "SERVES_CUSTOMERS": "true"}
@@ -50,8 +52,10 @@ class Surroundings:
 
     def _gateways(self) -> dict[str, str]:
         return {
-            "PAYMENT_GATEWAY": "standard_webhooks",
+            "PAYMENT_GATEWAY": self.payment_gateway,
             "GATEWAY_URL_STANDARD_WEBHOOKS": self.payment_gateway_url,
+            "GATEWAY_URL_MIDTRANS": self.payment_gateway_url and f"{self.payment_gateway_url}/midtrans",
+            "GATEWAY_URL_XENDIT": self.payment_gateway_url and f"{self.payment_gateway_url}/xendit",
             **secret_ids(),
         }
 

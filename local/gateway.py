@@ -1,43 +1,42 @@
-"""The local API Gateway: an HTTP API with a JWT authorizer in front of the API function, on loopback only."""
+"""The local API Gateway: an HTTP API with a JWT authorizer in front of the API function, on loopback only.
 
-import contextlib
+It lets through what the one on AWS would; what it answers by itself is a problem (RFC 9457) where AWS says
+`{"message": …}`.
+"""
+
+import io
 import json
 import socket
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
+from functools import partial
 from http.client import HTTPException
-from typing import Any
+from typing import Any, BinaryIO
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 from werkzeug import Request, Response
-from werkzeug.exceptions import ClientDisconnected, MethodNotAllowed, NotFound, RequestEntityTooLarge
-from werkzeug.routing import Map, Rule
-from werkzeug.serving import WSGIRequestHandler, make_server
+from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
+from werkzeug.serving import DechunkedInput, WSGIRequestHandler, make_server
 from werkzeug.utils import redirect
 
 from api.http_settings import HTTP, HttpSettings
 from local import cors
+from local.answered import Answered
+from local.callers import why_page_refused
 from local.function import Function, FunctionStopped, InvocationFailed
 from local.http_event import GatewayRequest, MalformedAnswer, response_from
+from local.http_routes import RouteTable
 from local.logbook import LogBook
 from local.mailbox import MAILS
 from local.page import STATE
-from local.problems import Refused, failed, too_large, unavailable
+from local.problems import Refused, failed, malformed, no_route, too_large, unavailable
 from local.runtime_api import MAXIMUM_PAYLOAD
 from local.settings import LOOPBACK
+from local.threads import start_thread
 from local.tokens import TokenIssuer, Unauthorized
-
-# Routes that the authorizer lets pass. Everything else is one route, $default, that needs a token.
-PUBLIC_ROUTES = (
-    "GET /health",
-    "GET /v1/products",
-    "GET /v1/products/{sku}",
-    "POST /v1/payments/webhook",
-    "POST /v1/payments/webhook/{gateway}",
-)
-
 
 _LOCAL = "/_local/"
 """What is below this path is for this machine only: no page of another origin may read it."""
@@ -50,17 +49,22 @@ class Gateway:
         self,
         function: Function,
         *,
+        routes: RouteTable,
         tokens: TokenIssuer,
         missing: Callable[[], list[str]],
         mails: Callable[[], list[dict[str, Any]]],
         log: LogBook,
         page: Callable[[Request], Response | None] = lambda _: None,
         http: HttpSettings = HTTP,
+        answered: Answered | None = None,
     ) -> None:
         """`missing` names the parts of the system that are not ready; `mails` are those sent, newest first.
 
-        `page` answers what is below `/_local/` beside the mails, None where there is nothing.
+        `page` answers what is below `/_local/` beside the mails, None where there is nothing. `answered` counts
+        what the API's callers were answered.
         """
+        self._routes = routes
+        self._answered = answered or Answered()
         self._function = function
         self._tokens = tokens
         self._missing = missing
@@ -77,7 +81,7 @@ class Gateway:
         self._server = make_server(
             LOOPBACK, port, self, threaded=True, request_handler=_QuietHandler, fd=listener.fileno()
         )
-        threading.Thread(target=self._server.serve_forever, args=(0.1,), name="gateway", daemon=True).start()
+        start_thread("gateway", partial(self._server.serve_forever, 0.1), log=self._log)
 
     def stop(self) -> None:
         """Answer no more."""
@@ -86,40 +90,51 @@ class Gateway:
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         request = Request(environ)
         request_id = str(uuid.uuid4())
+        started = time.monotonic()
         try:
             response = self._answer(request, request_id)
         except Refused as refusal:
-            response = refusal.response(request_id)
-            self._log.event(
-                "gateway",
-                "http.refused",
-                route=_logged_route(request),
-                status=refusal.status,
-                code=refusal.code,
-                request_id=request_id,
-            )
-        except ClientDisconnected:
-            return []
+            response = self._refuse(request, refusal, request_id)
+        except Exception as error:  # noqa: BLE001  a caller gets an answer with its request id, whatever happens
+            self._log.event("gateway", "http.failed", level="ERROR", error=type(error).__name__, request_id=request_id)
+            response = self._refuse(request, failed("The gateway failed."), request_id)
         response.headers.setdefault("X-Request-Id", request_id)
         if not request.path.startswith(_LOCAL):
             cors.add_headers(request, response, self._http.cors)
+            self._answered.note(response.status_code, seconds=time.monotonic() - started)
         return response(environ, start_response)
 
+    def _refuse(self, request: Request, refusal: Refused, request_id: str) -> Response:
+        self._log.event(
+            "gateway",
+            "http.refused",
+            route=self._logged_route(request),
+            status=refusal.status,
+            code=refusal.code,
+            request_id=request_id,
+        )
+        return refusal.response(request_id)
+
     def _answer(self, request: Request, request_id: str) -> Response:
-        if request.path == "/health" and request.method in {"GET", "HEAD"}:
+        if (request.method, request.path) == ("GET", "/health"):
             return self._health()
         if request.path.startswith(_LOCAL):
             return self._local(request)
-        if f"{request.path}/" == _LOCAL:
-            return redirect(_LOCAL, 308)
-        if (answer := cors.preflight(request, self._http.cors)) is not None:
-            return answer
+        if f"{request.path}/" == _LOCAL or _is_a_visit(request):
+            return redirect(_LOCAL, 308 if request.path != "/" else 302)
+        if sum(len(line) for line in _head(request)) > self._http.gateway_max_head_bytes:
+            raise Refused(431, "head_too_large", "The headers are too large", _HEAD_TOO_LARGE)
+        route = self._routes.find(request.method, request.path)
+        if route is None:
+            # A route that matched OPTIONS would get it, and its authorizer find no token.
+            if (answer := cors.preflight(request, self._http.cors)) is not None:
+                return answer
+            raise no_route()
         if not self.open.is_set():
             raise unavailable("The local system is starting.")
-        route, parameters = _public_route(request)
-        claims = self._claims(request) if route is None else None
+        claims = self._claims(request) if route.needs_token else None
         body = self._read_body(request)
-        return self._integrate(GatewayRequest(request, body, route or "$default", parameters, claims, request_id))
+        return self._integrate(GatewayRequest(request, body, route.key, route.parameters or None, claims, request_id))
 
     def _claims(self, request: Request) -> Mapping[str, Any]:
         try:
@@ -133,6 +148,8 @@ class Gateway:
             return request.get_data(cache=False)
         except RequestEntityTooLarge as error:
             raise too_large(self._http.gateway_max_body_bytes) from error
+        except (ClientDisconnected, OSError, ValueError) as error:
+            raise malformed("The body ends before its end, or its chunks cannot be read.") from error
 
     def _integrate(self, request: GatewayRequest) -> Response:
         """Let the function answer within the integration timeout; after that it may go on unheard."""
@@ -140,7 +157,7 @@ class Gateway:
         if len(payload) > MAXIMUM_PAYLOAD:
             raise too_large(MAXIMUM_PAYLOAD)
         patience = self._http.integration_timeout
-        call = _Call(self._function, payload, request.trace_id, patience)
+        call = _Call(self._function, payload, request.trace_id, patience, log=self._log)
         if not call.finished.wait(patience.total_seconds()):
             raise unavailable(f"The function did not answer in {patience.total_seconds():g} s.")
         try:
@@ -165,8 +182,8 @@ class Gateway:
 
     def _local(self, request: Request) -> Response:
         # A page elsewhere must not read our mails by pointing its own name at this address.
-        if request.host.partition(":")[0] not in {LOOPBACK, "localhost"}:
-            raise Refused(403, "forbidden", "Forbidden", "Only for this machine.")
+        if reason := why_page_refused(request.method, request.headers):
+            raise Refused(403, "forbidden", "Forbidden", f"{reason.capitalize()}.")
         if request.path == MAILS and request.method == "GET":
             try:
                 return _json(self._mails()[: request.args.get("limit", type=int)])
@@ -176,16 +193,23 @@ class Gateway:
             raise unavailable("The local system is starting.")
         if (answer := self._page(request)) is not None:
             return answer
-        raise Refused(404, "route_unknown", "No such route", "There is nothing at this path.")
+        raise no_route()
+
+    def _logged_route(self, request: Request) -> str:
+        """Return where a request went without a word that the client chose: a path may hold an address."""
+        if request.path.startswith(_LOCAL):
+            return _LOCAL
+        route = self._routes.find(request.method, request.path)
+        return route.key if route else "-"
 
 
 class _Call:
     """One invocation in a thread of its own, so that the gateway can stop waiting for it."""
 
-    def __init__(self, function: Function, payload: bytes, trace_id: str, patience: timedelta) -> None:
+    def __init__(self, function: Function, payload: bytes, trace_id: str, patience: timedelta, *, log: LogBook) -> None:
         self.finished = threading.Event()
-        self._result: bytes | InvocationFailed = b""
-        threading.Thread(target=self._run, args=(function, payload, trace_id, patience), daemon=True).start()
+        self._result: bytes | InvocationFailed = InvocationFailed("Sandbox.Failed", "no answer")
+        start_thread("gateway", partial(self._run, function, payload, trace_id, patience), log=log)
 
     def answer(self) -> bytes:
         """Return the answer or raise what went wrong, once `finished`."""
@@ -206,33 +230,44 @@ class _QuietHandler(WSGIRequestHandler):
     disable_nagle_algorithm = True
     timeout = 60
 
+    def make_environ(self) -> WSGIEnvironment:
+        environ = super().make_environ()
+        if isinstance(environ["wsgi.input"], DechunkedInput):
+            environ["wsgi.input"] = DechunkedInput(_Whole(self.rfile))
+        return environ
+
     def log(self, type: str, message: str, *args: Any) -> None:
         """Say nothing: the function logs its answers, and the gateway its own."""
 
 
-_PUBLIC = Map(
-    [
-        Rule(path.replace("{", "<").replace("}", ">"), methods=[method], endpoint=f"{method} {path}")
-        for method, path in (route.split(" ") for route in PUBLIC_ROUTES)
-    ],
-    merge_slashes=False,
-    redirect_defaults=False,
-)
+_HEAD_TOO_LARGE = "Request line and headers are more than a gateway takes."
 
 
-def _public_route(request: Request) -> tuple[str | None, Mapping[str, str] | None]:
-    """Return the public route that a request matches, and its path parameters."""
-    with contextlib.suppress(NotFound, MethodNotAllowed):
-        route, parameters = _PUBLIC.bind("").match(request.path, method=request.method)
-        return str(route), parameters or None
-    return None, None
+def _head(request: Request) -> Iterable[str]:
+    """Return the request line and the values of the headers, which count together."""
+    yield f"{request.method} {request.full_path} {request.environ['SERVER_PROTOCOL']}"
+    yield from request.headers.values()
 
 
-def _logged_route(request: Request) -> str:
-    """Return where a request went without a word that the client chose: a path may hold an address."""
-    if request.path.startswith(_LOCAL):
-        return _LOCAL
-    return _public_route(request)[0] or "$default"
+def _is_a_visit(request: Request) -> bool:
+    """Tell whether a person opened the bare address in a browser; a program gets what AWS would answer."""
+    return (request.method, request.path) == ("GET", "/") and "text/html" in request.headers.get("Accept", "")
+
+
+class _Whole(io.BufferedIOBase):
+    """Gives as many bytes as were asked for, or fails: a chunk that is cut short would pass for a whole one."""
+
+    def __init__(self, source: BinaryIO) -> None:
+        self._source = source
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        content = self._source.read(-1 if size is None else size)
+        if size is not None and len(content) < size:
+            raise OSError("the chunk ends before its end")
+        return content
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        return self._source.readline(-1 if size is None else size)
 
 
 def _json(value: Any, status: int = 200) -> Response:

@@ -8,23 +8,26 @@ import hmac
 import json
 import re
 import socket
-import threading
 import uuid
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from werkzeug import Request, Response
-from werkzeug.exceptions import RequestEntityTooLarge
+from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
 from werkzeug.serving import WSGIRequestHandler, make_server
 
+from local.callers import why_refused
 from local.function import Function, InvocationFailed
+from local.logbook import LogBook
 from local.runtime_api import MAXIMUM_PAYLOAD
 from local.settings import LOOPBACK, REGION, aws_credentials
 from local.state import Secrets
+from local.threads import start_thread
 
 _PATH = re.compile(r"/2015-03-31/functions/([A-Za-z0-9_-]{1,140})/invocations")
 _SIGNATURE = re.compile(
@@ -43,8 +46,9 @@ def invocation_secret(secrets: Secrets) -> str:
 class Invocations:
     """Invokes functions by their names."""
 
-    def __init__(self, functions: Mapping[str, Function], *, secrets: Secrets) -> None:
+    def __init__(self, functions: Mapping[str, Function], *, secrets: Secrets, log: LogBook) -> None:
         self._functions = functions
+        self._log = log
         self._credentials = Credentials(aws_credentials()["AWS_ACCESS_KEY_ID"], invocation_secret(secrets))
 
     def serve(self) -> None:
@@ -55,7 +59,7 @@ class Invocations:
         self._server = make_server(
             LOOPBACK, port, self, threaded=True, request_handler=_QuietHandler, fd=self._listener.fileno()
         )
-        threading.Thread(target=self._server.serve_forever, args=(0.1,), name="invocations", daemon=True).start()
+        start_thread("invocations", partial(self._server.serve_forever, 0.1), log=self._log)
 
     def stop(self) -> None:
         """Answer no more."""
@@ -67,13 +71,19 @@ class Invocations:
         request = Request(environ)
         request.max_content_length = MAXIMUM_PAYLOAD
         try:
-            response = self._answer(request, request.get_data())
+            body = request.get_data()
+        except (ClientDisconnected, OSError, ValueError):
+            response = _error(400, "InvalidRequestContentException", "The payload ends before its end.")
         except RequestEntityTooLarge:
             response = _error(413, "RequestTooLargeException", f"The payload is larger than {MAXIMUM_PAYLOAD} bytes.")
+        else:
+            response = self._answer(request, body)
         response.headers["x-amzn-RequestId"] = str(uuid.uuid4())
         return response(environ, start_response)
 
     def _answer(self, request: Request, body: bytes) -> Response:
+        if reason := why_refused(request.headers):
+            return _error(403, "AccessDeniedException", f"{reason.capitalize()}.")
         if not self._is_signed(request, body):
             return _error(403, "AccessDeniedException", "The request is not signed with this system's key.")
         match = _PATH.fullmatch(request.path)

@@ -1,11 +1,18 @@
-"""The log of the local system: every line of every function raw in a file, and readable on the terminal."""
+"""The log of the local system: every line of every function raw in a file, and readable on the terminal.
 
+Logging never raises: whoever has something to say has work to do that matters more. Lines that no file took are
+counted, and the number stands in the file once it takes lines again.
+"""
+
+import contextlib
 import json
 import threading
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TextIO
+
+from local.lines import LineFile
 
 _LARGEST_FILE = 5_000_000
 
@@ -42,7 +49,8 @@ class LogBook:
         self._terminal = terminal
         self._colour = terminal is not None and terminal.isatty()
         self._lock = threading.Lock()
-        self._files: dict[str, TextIO] = {}
+        self._files: dict[str, LineFile] = {}
+        self._lost: dict[str, int] = {}
         self._closed = False
 
     def relay(self, source: str, line: str) -> None:
@@ -53,12 +61,13 @@ class LogBook:
         with self._lock:
             if self._closed:  # the last words of a container that was killed
                 return
-            self._file(source).write(line + "\n")
-            self._show(source, *shown) if shown else None
+            self._keep(source, line)
+            if shown:
+                self._show(source, *shown)
 
     def event(self, source: str, name: str, *, level: str = "INFO", **keys: Any) -> None:
         """Write down what the local system itself has to say: a stable event name and ids."""
-        self.relay(source, json.dumps({"level": level, "message": name, "timestamp": _now().isoformat(), **keys}))
+        self.relay(source, _line(name, level=level, **keys))
 
     def say(self, text: str) -> None:
         """Show a sentence for the person at the terminal."""
@@ -70,7 +79,8 @@ class LogBook:
         with self._lock:
             self._closed = True
             for file in self._files.values():
-                file.close()
+                with contextlib.suppress(OSError):
+                    file.close()
             self._files.clear()
 
     def _show(self, source: str, level: str, text: str) -> None:
@@ -83,15 +93,28 @@ class LogBook:
         if self._terminal:
             try:
                 print(text, file=self._terminal, flush=True)
-            except OSError:  # the terminal was closed: the files still tell everything
+            except (OSError, ValueError):  # the terminal was closed: the files still tell everything
                 self._terminal = None
 
-    def _file(self, source: str) -> TextIO:
+    def _keep(self, source: str, line: str) -> None:
+        lost = self._lost.get(source, 0)
+        try:
+            file = self._file(source)
+            if lost:
+                file.append(_line("log.lines_lost", level="WARNING", lines=lost))
+                del self._lost[source]
+                lost = 0
+            file.append(line)
+        except OSError:  # the disk is full, or the folder is gone
+            self._lost[source] = lost + 1
+
+    def _file(self, source: str) -> LineFile:
         if source not in self._files:
             self._folder.mkdir(parents=True, exist_ok=True)
             path = self._folder / f"{source}.log"
-            too_large = path.exists() and path.stat().st_size > _LARGEST_FILE
-            self._files[source] = path.open("w" if too_large else "a", buffering=1)
+            if path.exists() and path.stat().st_size > _LARGEST_FILE:
+                path.write_bytes(b"")
+            self._files[source] = LineFile(path)
         return self._files[source]
 
 
@@ -114,6 +137,10 @@ def readable(line: str) -> tuple[str, str] | None:
         words.insert(0, level)
     words += [f"{key}={_plain(value)}" for key, value in entry.items() if key not in _NOISE and value is not None]
     return level, " ".join(words)
+
+
+def _line(name: str, *, level: str, **keys: Any) -> str:
+    return json.dumps({"level": level, "message": name, "timestamp": _now().isoformat(), **keys}, default=str)
 
 
 def _plain(value: Any) -> str:

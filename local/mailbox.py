@@ -11,6 +11,8 @@ from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
 
+from local.lines import LineFile
+
 MAILS = "/_local/mails"
 """Where the local AWS and the gateway show it."""
 
@@ -20,15 +22,17 @@ class Mailbox:
 
     def __init__(self, file: Path) -> None:
         self._file = file
+        self._lines = LineFile(file)
         self._lock = threading.Lock()
 
     def record(self, request: dict[str, Any]) -> None:
-        """Keep the mail of an accepted SendEmail call (SES API v2) with raw content."""
+        """Keep the mail of an accepted SendEmail call (SES API v2) with raw content. Raises OSError."""
         mail = read_mail(base64.b64decode(request["Content"]["Raw"]["Data"]), sent_at=datetime.now(UTC))
         recipients = request.get("Destination", {}).get("ToAddresses") or [mail["to"]]
         mail["to"] = ", ".join(recipients)
-        with self._lock, self._file.open("a") as file:
-            file.write(json.dumps(mail) + "\n")
+        line = json.dumps(mail)
+        with self._lock:
+            self._lines.append(line)
 
     def newest_first(self) -> list[dict[str, Any]]:
         """Return the mails as {to, subject, text, html, sent_at}."""

@@ -5,21 +5,26 @@ from contextlib import ExitStack
 
 from werkzeug import Request, Response
 
+from local.answered import Answered
 from local.chaos import Switches
 from local.function import Function
 from local.functions import Surroundings
 from local.logbook import LogBook
 from local.page import Site, SystemState
 from local.page.actions import ChaosDesk, OnCallDesk, WebhookDesk
+from local.page.health import Health
+from local.page.site import CsrfToken
 from local.payment_gateway import PaymentSite
 from local.payment_gateway.book import Book
+from local.payment_gateway.happening import Happenings
 from local.payment_gateway.sender import Sender
 from local.state import Secrets, StateFolder
 from local.tokens import TokenIssuer
 from local.webhook_delivery import Signer
+from local.webhook_secrets import api_keys
 from skincare.adapters.aws import AwsSession
+from skincare.database.connection import Database, StaticCredentials
 from skincare.payments.gateways import GATEWAYS
-from skincare.payments.gateways.standard_webhooks import StandardWebhooks
 
 
 def pages(
@@ -32,6 +37,8 @@ def pages(
     tokens: TokenIssuer,
     secrets: Secrets,
     oncall: Function,
+    missing: Callable[[], list[str]],
+    answered: Answered,
     log: LogBook,
 ) -> Callable[[Request], Response | None]:
     """Return what answers below `/_local/`, None where there is nothing; `undo` ends it."""
@@ -44,8 +51,15 @@ def pages(
         mailbox=state.mailbox,
         logs=state.logs,
         switches=switches,
+        health=Health(missing, log=log),
+        answered=answered,
     )
     undo.callback(shown.close)
+    csrf = CsrfToken()
+    book = Book(state.payments)
+    writing = Database(StaticCredentials(database_url))
+    undo.callback(writing.close)
+    happenings = Happenings(book, writing)
     signers = {gateway: Signer.of(gateway, secrets) for gateway in GATEWAYS}
     site = Site(
         tokens=tokens,
@@ -53,11 +67,18 @@ def pages(
         actions={
             "/_local/oncall": OnCallDesk(oncall),
             "/_local/chaos": ChaosDesk(switches),
-            "/_local/webhooks": WebhookDesk(signers, shop_url=url),
+            "/_local/webhooks": WebhookDesk(signers, shop_url=url, note=happenings.note),
         },
         files_origin=surroundings.aws_endpoint_url,
+        csrf=csrf,
     )
-    ours = signers[StandardWebhooks.name]
-    sender = Sender(url, secret=ours.secret, other_secret=ours.other_secret)
-    payments = PaymentSite(Book(state.payments), sender, shop_url=url, api_key=ours.secret, log=log)
+    payments = PaymentSite(
+        book,
+        Sender(url, signers),
+        shop_url=url,
+        api_keys=api_keys(secrets),
+        log=log,
+        happenings=happenings,
+        csrf=csrf,
+    )
     return lambda request: payments.answer(request) or site.answer(request)

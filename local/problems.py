@@ -42,5 +42,13 @@ def failed(detail: str) -> Refused:
     return Refused(500, "internal_error", "Something went wrong", detail)
 
 
+def malformed(detail: str) -> Refused:
+    return Refused(400, "request_malformed", "The request cannot be read", detail)
+
+
+def no_route() -> Refused:
+    return Refused(404, "route_unknown", "No such route", "There is nothing at this path for this method.")
+
+
 def too_large(limit: int) -> Refused:
     return Refused(413, "body_too_large", "The body is too large", f"At most {limit} bytes.")

@@ -123,7 +123,8 @@ class Children:
         code = process.wait()
         with self._lock:
             self._living.pop(process.pid, None)
-        self._file(process.pid).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # the note of one that is dead does no harm
+            self._file(process.pid).unlink(missing_ok=True)
         return code
 
     def stop_all(self) -> None:
@@ -141,9 +142,11 @@ class Children:
     def _remember(self, name: str, process: subprocess.Popen[bytes]) -> None:
         with self._lock:
             self._living[process.pid] = process
-        if identity := identify(process.pid):
-            self._folder.mkdir(parents=True, exist_ok=True)
-            self._file(process.pid).write_text(json.dumps({"name": name, **asdict(identity)}))
+        # Without its note, as on a full disk, it runs all the same: the kernel ends it with us.
+        with contextlib.suppress(OSError):
+            if identity := identify(process.pid):
+                self._folder.mkdir(parents=True, exist_ok=True)
+                self._file(process.pid).write_text(json.dumps({"name": name, **asdict(identity)}))
 
     def _file(self, pid: int) -> Path:
         return self._folder / f"{pid}.json"

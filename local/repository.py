@@ -52,12 +52,20 @@ def publish_again(conn: Connection) -> int:
             AND NOT (state = 'pending' AND sends = 0 AND run_at IS NOT NULL AND run_at > now())""").rowcount
 
 
-def orders_with_an_invoice_file(conn: Connection) -> list[OrderNumber]:
-    """Return the orders whose invoice's file was made."""
-    rows = conn.execute(
-        "SELECT o.order_number FROM orders o JOIN invoices v ON v.order_id = o.id WHERE v.made_at IS NOT NULL"
-    )
-    return [OrderNumber(order_number) for (order_number,) in rows]
+def lock_order(conn: Connection, order_number: OrderNumber) -> int | None:
+    """Lock an order until the transaction ends; return its id, None where there is none."""
+    row = conn.execute(
+        "SELECT id FROM orders WHERE order_number = %(order_number)s FOR NO KEY UPDATE", {"order_number": order_number}
+    ).fetchone()
+    return None if row is None else int(row[0])
+
+
+def invoice_files(conn: Connection) -> list[tuple[OrderNumber, str]]:
+    """Return the orders whose invoice's file was made, with its key, the newest first."""
+    rows = conn.execute("""
+        SELECT o.order_number, v.object_key FROM orders o JOIN invoices v ON v.order_id = o.id
+        WHERE v.made_at IS NOT NULL ORDER BY v.made_at DESC""")
+    return [(OrderNumber(order_number), key) for order_number, key in rows]
 
 
 def is_at_work(conn: Connection, job_id: str) -> bool:

@@ -19,7 +19,7 @@ def run(settings: LocalSettings, *, with_workers: bool) -> int:
     """Start, tell what is up, and stop at a signal; returns the exit code: 1 where a part was lost."""
     state = StateFolder.of_port(settings.port)
     log = LogBook(state.logs, sys.stdout)
-    system = System(state, log=log, with_workers=with_workers, say=log.say)
+    system = System(state, log=log, with_workers=with_workers, say=log.say, payment_gateway=settings.payment_gateway)
     started = time.monotonic()
     lost = ""
     with until_stopped():

@@ -1,22 +1,32 @@
 """The Lambda Runtime API that AWS's runtime interface client talks to, one server for one container.
 
 Four calls of https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html: next invocation, response,
-error, initialization error.
+error, initialization error. Only the process that was handed an event may answer it, and once.
 """
 
 import contextlib
 import json
 import queue
+import re
 import socket
 import threading
+import time
 from dataclasses import dataclass, field
 from datetime import datetime
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
+from local.callers import why_refused
 from local.settings import LOOPBACK
 
 _VERSION = "/2018-06-01/runtime"
+_NEXT = f"{_VERSION}/invocation/next"
+_INIT_ERROR = f"{_VERSION}/init/error"
+_ANSWER = re.compile(rf"{_VERSION}/invocation/([^/]+)/(response|error)")
+_LONGEST_BODY = 64 * 1024 * 1024
+"""Bytes that are read of an answer, to say how much too large it is."""
+_PAUSE_S = 0.1
+
 MAXIMUM_PAYLOAD = 6 * 1024 * 1024
 """Bytes of one synchronous request or response (AWS: "Lambda quotas")."""
 
@@ -68,6 +78,9 @@ class RuntimeApi:
         self.outcomes: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
         self._invocations: queue.SimpleQueue[Invocation | None] = queue.SimpleQueue()
         self._listener = socket.create_server((LOOPBACK, 0))
+        self._lock = threading.Lock()
+        self._handed_out: str | None = None
+        """The request id of the event that the container is at work on."""
         self._closing = False
         self.address = f"{LOOPBACK}:{self._listener.getsockname()[1]}"
         threading.Thread(target=self._accept, name="runtime-api", daemon=True).start()
@@ -85,21 +98,40 @@ class RuntimeApi:
 
     def _accept(self) -> None:
         with self._listener:
-            while True:
-                connection, address = self._listener.accept()
-                if self._closing:
-                    connection.close()
-                    return
-                threading.Thread(target=self._serve, args=(connection, address), daemon=True).start()
+            while not self._closing:
+                try:
+                    connection, address = self._listener.accept()
+                    if self._closing:
+                        connection.close()
+                        return
+                    threading.Thread(target=self._serve, args=(connection, address), daemon=True).start()
+                except (OSError, RuntimeError):  # no descriptor or thread to be had now: the container tries again
+                    time.sleep(_PAUSE_S)
 
     def _serve(self, connection: socket.socket, address: tuple[str, int]) -> None:
-        with connection, contextlib.suppress(OSError):
+        with connection, contextlib.suppress(OSError, ValueError):
             _Handler(connection, address, self)
 
     def take(self) -> Invocation | None:
         """Wait for an event; None when the container is to end."""
         self.ready.set()
-        return self._invocations.get()
+        invocation = self._invocations.get()
+        with self._lock:
+            self._handed_out = invocation.request_id if invocation else None
+        return invocation
+
+    def may_take(self) -> bool:
+        """Tell whether the container has answered what it was handed."""
+        with self._lock:
+            return self._handed_out is None
+
+    def accept_answer(self, request_id: str) -> bool:
+        """Tell whether this is the event that is out; it is answered by that."""
+        with self._lock:
+            is_out = self._handed_out == request_id
+            if is_out:
+                self._handed_out = None
+            return is_out
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -114,8 +146,13 @@ class _Handler(BaseHTTPRequestHandler):
         super().__init__(connection, address, api)  # type: ignore[arg-type]
 
     def do_GET(self) -> None:
-        if self.path != f"{_VERSION}/invocation/next":
+        if self._is_refused():
+            return
+        if self.path != _NEXT:
             self._answer(404, b"{}")
+            return
+        if not self._api.may_take():
+            self._answer(403, _error("InvalidStateTransition"))
             return
         invocation = self._api.take()
         if invocation is None:
@@ -133,15 +170,44 @@ class _Handler(BaseHTTPRequestHandler):
         )
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self._is_refused():
+            return
+        body = self._read_body()
+        if body is None:
+            self._refuse(400, "InvalidRequest")
+            return
+        match = _ANSWER.fullmatch(self.path)
+        if match is None and (self.path != _INIT_ERROR or self._api.ready.is_set()):
+            self._refuse(404, "NotFound")
+            return
+        if match and not self._api.accept_answer(match[1]):
+            self._refuse(400, "InvalidRequestID")
+            return
         # Accepted first: whoever waits for the outcome may send the next event at once.
         self._answer(202, b'{"status":"OK"}')
-        if not self.path.endswith("/response"):
+        if match is None or match[2] == "error":
             self._api.outcomes.put(_failure(body))
         elif len(body) > MAXIMUM_PAYLOAD:
             self._api.outcomes.put(Failed("Function.ResponseSizeTooLarge", f"{len(body)} bytes"))
         else:
             self._api.outcomes.put(Answered(body))
+
+    def _is_refused(self) -> bool:
+        if reason := why_refused(self.headers):
+            self._refuse(403, reason)
+        return bool(reason)
+
+    def _read_body(self) -> bytes | None:
+        """Return the whole body; None where it was cut short, or nobody can tell how long it is."""
+        length = self.headers.get("Content-Length", "")
+        if length.isascii() and length.isdigit() and int(length) <= _LONGEST_BODY:
+            body = self.rfile.read(int(length))
+            return body if len(body) == int(length) else None
+        return None
+
+    def _refuse(self, status: int, reason: str) -> None:
+        self.close_connection = True
+        self._answer(status, _error(reason))
 
     def _answer(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
         self.send_response(status)
@@ -155,6 +221,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Say nothing: the function's own lines tell what happens."""
+
+
+def _error(reason: str) -> bytes:
+    return json.dumps({"errorType": reason, "errorMessage": ""}).encode()
 
 
 def _failure(body: bytes) -> Failed:

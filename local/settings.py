@@ -24,6 +24,9 @@ WORKER_CONTAINERS = 2
 
 DEFAULT_PORT = 8000
 
+PAYMENT_GATEWAYS = ("standard_webhooks", "midtrans", "xendit")
+"""Where customers can be sent to; the first one is where they are unless somebody wants another."""
+
 PAYMENT_API = "/_local/payment-gateway"
 """Where the gateway's server answers for our own payment gateway."""
 
@@ -39,17 +42,22 @@ class LocalSettings:
 
     port: int = DEFAULT_PORT
     reset: bool = False
+    payment_gateway: str = PAYMENT_GATEWAYS[0]
     stop_with_parent: bool = False
     """Started by make: when make is killed, the terminal that showed our output is gone too."""
 
     @staticmethod
     def from_env(environ: Mapping[str, str] | None = None) -> "LocalSettings":
-        """Read PORT and RESET; raises `LocalSystemError` for a PORT that is no port number."""
+        """Read PORT, RESET and PAYMENT_GATEWAY; raises `LocalSystemError` naming the one that cannot be used."""
         env = os.environ if environ is None else environ
         text = env.get("PORT") or str(DEFAULT_PORT)
         if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 65535:
             raise LocalSystemError(f"PORT must be a number from 1 to 65535, not {text!r}.")
+        gateway = env.get("PAYMENT_GATEWAY") or PAYMENT_GATEWAYS[0]
+        if gateway not in PAYMENT_GATEWAYS:
+            raise LocalSystemError(f"PAYMENT_GATEWAY must be one of {', '.join(PAYMENT_GATEWAYS)}, not {gateway!r}.")
         return LocalSettings(
+            payment_gateway=gateway,
             port=int(text),
             reset=env.get("RESET", "") not in {"", "0", "false", "no"},
             stop_with_parent="MAKELEVEL" in env,

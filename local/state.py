@@ -52,6 +52,7 @@ class StateFolder:
         self.workers = folder / "workers.json"
         self.payments = folder / "payments.json"
         self.switches = folder / "switches"
+        self.files = folder / "files"
         self._secrets = folder / "secrets.json"
         self._running = folder / "running.json"
 

@@ -11,37 +11,35 @@ from functools import partial
 from botocore.exceptions import BotoCoreError, ClientError
 
 from local import aws_setup, health
+from local.answered import Answered
+from local.api_routes import api_routes
 from local.chaos import Switches
+from local.chores import begin_chores
 from local.errors import LocalSystemError
 from local.function import InvocationFailed
 from local.function_pool import FunctionPool
 from local.functions import ONCALL, Surroundings, migrator
 from local.gateway import Gateway
 from local.invocations import Invocations
-from local.invoices import restore_invoices
 from local.logbook import LogBook
 from local.pages import pages
 from local.ports import free_port, listen
 from local.postgres import DataDamaged, PostgresFailed, PostgresServer
 from local.processes import Children, stop_leftovers
 from local.repository import add_products, publish_again, set_app_password
-from local.schedule import Schedule
 from local.seed import PRODUCTS
 from local.servers import start_server
 from local.settings import (
     API_CONTAINERS,
     LOOPBACK,
-    RELAY_INTERVAL,
+    PAYMENT_GATEWAYS,
     payment_gateway_url,
 )
 from local.state import Secrets, StateFolder, shown
 from local.tokens import TokenIssuer
 from local.workers import Workers
 from skincare.adapters.aws import AwsSession
-from skincare.bootstrap import build_app
-from skincare.config import Settings
 from skincare.database.connection import Database, StaticCredentials
-from skincare.jobs.queues import QueueName
 
 _PATIENCE = timedelta(seconds=60)
 _LOOK_AGAIN_S = 0.25
@@ -51,12 +49,19 @@ class System:
     """Everything that `make run` starts; without workers it is what `make api` starts."""
 
     def __init__(
-        self, state: StateFolder, *, log: LogBook, with_workers: bool, say: Callable[[str], None] = lambda _: None
+        self,
+        state: StateFolder,
+        *,
+        log: LogBook,
+        with_workers: bool,
+        say: Callable[[str], None] = lambda _: None,
+        payment_gateway: str = PAYMENT_GATEWAYS[0],
     ) -> None:
         self._state = state
         self._log = log
         self._with_workers = with_workers
         self._say = say
+        self._payment_gateway = payment_gateway
         self._running = contextlib.ExitStack()
         self._irreplaceable: dict[str, Callable[[], int | None]] = {}
         """What is not started again when it ends, because it holds what the others know; with its exit code."""
@@ -138,6 +143,7 @@ class System:
         tokens = TokenIssuer(secrets.signing_key)
         oncall = make_pool(surroundings.oncall(), concurrency=1)
         undo.callback(oncall.stop)
+        answered = Answered()
         page = pages(
             undo,
             state,
@@ -148,9 +154,20 @@ class System:
             tokens=tokens,
             secrets=secrets,
             oncall=oncall,
+            missing=checks.missing,
+            answered=answered,
             log=log,
         )
-        gateway = Gateway(api, tokens=tokens, missing=checks.missing, mails=checks.mails, page=page, log=log)
+        gateway = Gateway(
+            api,
+            routes=api_routes(),
+            tokens=tokens,
+            missing=checks.missing,
+            mails=checks.mails,
+            page=page,
+            log=log,
+            answered=answered,
+        )
         gateway.serve(listener)
         undo.callback(gateway.stop)
         undo.callback(api.stop)
@@ -166,8 +183,6 @@ class System:
         self._prepare_database(migrations, postgres.dsn(), secrets.app_password)
         aws_up.result()
         self._say(f"SQS and SES (moto) are up on {surroundings.aws_endpoint_url}.")
-        self._restore_invoices(surroundings)
-
         gateway.open.set()
         if self._with_workers:
             workers.start()
@@ -179,15 +194,12 @@ class System:
             functions_endpoint_url=self._serve_invocations(undo, oncall, secrets),
         )
         undo.callback(state.withdraw)
-        # The first tick starts the container: nobody has to wait for it.
         undo.callback(relay.stop)
-        schedule = Schedule(relay, every=RELAY_INTERVAL)
-        undo.callback(schedule.stop)
-        schedule.start()
+        begin_chores(undo, relay, surroundings, state=state, log=log, say=self._say)
 
     def _serve_invocations(self, undo: contextlib.ExitStack, oncall: FunctionPool, secrets: Secrets) -> str:
         """Let the command line invoke the on-call function, whose container starts then; return the endpoint's URL."""
-        invocations = Invocations({ONCALL: oncall}, secrets=secrets)
+        invocations = Invocations({ONCALL: oncall}, secrets=secrets, log=self._log)
         invocations.serve()
         undo.callback(invocations.stop)
         return invocations.url
@@ -209,13 +221,14 @@ class System:
             database_url=postgres.dsn(user="app", password=secrets.app_password, port=int(listener.getsockname()[1])),
             aws_endpoint_url=f"http://{LOOPBACK}:{aws_listener.getsockname()[1]}",
             payment_gateway_url=payment_gateway_url(self._state.port),
+            payment_gateway=self._payment_gateway,
         )
         process = start_server(children, "local.database_proxy", listener, arguments, logs=self._state.logs)
         self._irreplaceable["The way to PostgreSQL"] = process.poll
         return surroundings
 
     def _start_aws(self, children: Children, listener: socket.socket, aws: AwsSession, secrets: Secrets) -> None:
-        arguments = [str(self._state.mailbox), str(self._state.switches)]
+        arguments = [str(self._state.mailbox), str(self._state.switches), str(self._state.files)]
         process = start_server(children, "local.aws", listener, arguments, logs=self._state.logs)
         self._irreplaceable["SQS and SES (moto)"] = process.poll
         try:
@@ -242,12 +255,6 @@ class System:
             if again := publish_again(conn):
                 self._say(f"Jobs of the last run that are published now: {again}.")
         database.close()
-
-    def _restore_invoices(self, surroundings: Surroundings) -> None:
-        app = build_app(Settings.from_env(surroundings.worker(QueueName.DOCUMENTS).environment))
-        if restored := restore_invoices(app):
-            self._say(f"Invoices of the last run that were made again: {restored}.")
-        app.database.close()
 
     def _wait_until_ready(self, pools: list[FunctionPool], missing: Callable[[], list[str]]) -> None:
         deadline = time.monotonic() + _PATIENCE.total_seconds()

@@ -17,6 +17,7 @@ from local.function import FunctionStopped, InvocationFailed
 from local.function_pool import FunctionPool
 from local.logbook import LogBook
 from local.repository import end_leases, is_at_work
+from local.threads import start_thread
 from skincare.jobs.envelope import job_id_in
 
 _LOOK_AGAIN_S = 0.002
@@ -75,7 +76,8 @@ class TroubledWorker:
     def invoke(self, payload: bytes, *, patience: timedelta, trace_id: str | None = None) -> bytes:
         """Return the answer of the pool. Raises `InvocationFailed`, after a crash of ours as `FunctionStopped`."""
         if self._switches.is_on(Switch.DUPLICATE_DELIVERY):
-            threading.Thread(target=self._deliver_again, args=(payload, patience, trace_id), daemon=True).start()
+            again = partial(self._deliver_again, payload, patience, trace_id)
+            start_thread(self._pool.name, again, log=self._log)
         invoke = partial(self._pool.invoke, payload, patience=patience, trace_id=trace_id)
         if self._switches.is_on(Switch.POISON_JOB):
             job_ids = _job_ids(payload)
@@ -96,7 +98,7 @@ class TroubledWorker:
 
         SQS would wait for six timeouts of the function, and a claim for the end of the lease.
         """
-        killer = _Killer(poisoned, ledger)
+        killer = _Killer(poisoned, ledger, log=self._log)
         try:
             answer = invoke(at_work=killer.watch)
         except FunctionStopped:
@@ -120,8 +122,9 @@ class TroubledWorker:
 class _Killer:
     """Watches the ledger and kills a container when it has a job."""
 
-    def __init__(self, job_id: str, ledger: Connection) -> None:
+    def __init__(self, job_id: str, ledger: Connection, *, log: LogBook) -> None:
         self._job_id = job_id
+        self._log = log
         self._ledger = ledger
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -129,8 +132,7 @@ class _Killer:
 
     def watch(self, container: Container) -> None:
         """Begin; returns at once."""
-        self._thread = threading.Thread(target=self._run, args=(container,), daemon=True)
-        self._thread.start()
+        self._thread = start_thread("chaos", partial(self._run, container), log=self._log)
 
     def stop(self) -> None:
         """Let the ledger alone from now on."""

@@ -1,11 +1,15 @@
 """How webhooks of payment gateways reach the shop: in the good and the bad ways that gateways have."""
 
+import base64
+import json
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from local.errors import LocalSystemError
 from local.loopback import LoopbackClient
+from local.settings import PAYMENT_API
 from local.state import Secrets
 from local.webhook_secrets import webhook_secret
 from local.webhooks import Occurrence, signed
@@ -44,6 +48,31 @@ class Signer:
     def of(gateway: str, secrets: Secrets) -> "Signer":
         """Return that of the local system."""
         return Signer(gateway, webhook_secret(secrets, gateway), webhook_secret(secrets, f"{gateway} forged"))
+
+
+def note_at_gateway(client: LoopbackClient, gateway: str, what: Occurrence, *, key: str) -> Occurrence:
+    """Let a local gateway that the shop will ask know of an occurrence; return it as that gateway calls it.
+
+    Raises `LocalSystemError`.
+    """
+    wishes = {
+        "event_id": what.event_id,
+        "order_number": what.order_number,
+        "transaction_id": what.transaction_id,
+        "status": what.status,
+        "amount_rupiah": what.amount_rupiah,
+        "occurred_at": what.occurred_at.isoformat(),
+    }
+    login = "Basic " + base64.b64encode(f"{key}:".encode()).decode()
+    try:
+        answer = client.call(
+            "POST", f"{PAYMENT_API}/{gateway}/happenings", json.dumps(wishes).encode(), {"Authorization": login}
+        )
+    except (OSError, ValueError) as error:
+        raise LocalSystemError(f"The local system does not answer ({type(error).__name__}).") from error
+    if answer.status != 201:
+        raise LocalSystemError(f"The local {gateway} refuses: {answer.body['detail']}")
+    return what.about(answer.body["reference"], total_rupiah=answer.body["total_rupiah"])
 
 
 def deliver(what: Occurrence, delivery: Delivery, *, signer: Signer, shop: LoopbackClient) -> list[Told]:

@@ -11,6 +11,7 @@ from skincare.payments.gateways import GATEWAYS
 if TYPE_CHECKING:
     from types_boto3_secretsmanager import SecretsManagerClient
 
+_XENDIT_API = "xendit_api"
 _STANDARD_WEBHOOKS = "standard_webhooks"
 
 
@@ -19,9 +20,23 @@ def secret_id(gateway: str) -> str:
     return f"webhooks/{gateway}"
 
 
+def secret_names() -> list[str]:
+    """Return what has a secret: each gateway, and the API of the one that has a key of its own for it."""
+    return [*GATEWAYS, _XENDIT_API]
+
+
 def secret_ids() -> dict[str, str]:
-    """Return the variables that tell the API where the secrets are."""
-    return {f"WEBHOOK_SECRET_ID_{gateway.upper()}": secret_id(gateway) for gateway in GATEWAYS}
+    """Return the variables that tell the functions where the secrets are."""
+    return {f"WEBHOOK_SECRET_ID_{name.upper()}": secret_id(name) for name in secret_names()}
+
+
+def api_keys(secrets: Secrets) -> dict[str, str]:
+    """Return by gateway what the shop calls its API with."""
+    return {
+        "standard_webhooks": webhook_secret(secrets, "standard_webhooks"),
+        "midtrans": webhook_secret(secrets, "midtrans"),
+        "xendit": webhook_secret(secrets, _XENDIT_API),
+    }
 
 
 def webhook_secret(secrets: Secrets, gateway: str) -> str:

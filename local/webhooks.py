@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -28,6 +28,10 @@ TIMED = frozenset({"standard_webhooks", "doku"})
 """Gateways that sign a time."""
 
 
+ASKED = frozenset({"midtrans", "xendit"})
+"""Gateways that the shop asks before it believes a webhook: they must know what the webhook says."""
+
+
 @dataclass(frozen=True)
 class Occurrence:
     """What happened at the gateway. `event_id` makes it one event, however often it is sent."""
@@ -39,6 +43,18 @@ class Occurrence:
     amount_rupiah: int
     occurred_at: datetime
     refund_id: str | None = None
+    total_rupiah: int | None = None
+    """What the whole payment is about, where that is known."""
+
+    @property
+    def refund_key(self) -> str | None:
+        """What names a refund; None for any other occurrence."""
+        is_refund = self.status in {EventStatus.REFUNDED, EventStatus.PARTIALLY_REFUNDED}
+        return self.refund_id or (self.event_id if is_refund else None)
+
+    def about(self, reference: str, *, total_rupiah: int) -> "Occurrence":
+        """Return it as a gateway tells it that knows an attempt by its reference."""
+        return replace(self, order_number=reference, total_rupiah=total_rupiah)
 
 
 @dataclass(frozen=True)
@@ -52,7 +68,17 @@ class SignedRequest:
 
 def signed(gateway: str, what: Occurrence, *, secret: str, sent_at: datetime) -> SignedRequest:
     """Return the request of a gateway about an occurrence."""
-    return _GATEWAYS[gateway](what, _WORDS.get(gateway, {}).get(what.status, what.status), secret, sent_at)
+    return _GATEWAYS[gateway](what, word_of(gateway, what.status), secret, sent_at)
+
+
+def word_of(gateway: str, status: str) -> str:
+    """Return what a gateway calls a status; a word of its own stays."""
+    return _WORDS.get(gateway, {}).get(status, status)
+
+
+def status_of(gateway: str, word: str) -> str:
+    """Return what a gateway's word means where it is one that we send; otherwise the word."""
+    return next((status for status, other in _WORDS.get(gateway, {}).items() if other == word), word)
 
 
 def _standard_webhooks(what: Occurrence, word: str, secret: str, sent_at: datetime) -> SignedRequest:
@@ -76,7 +102,10 @@ def _standard_webhooks(what: Occurrence, word: str, secret: str, sent_at: dateti
 
 
 def _midtrans(what: Occurrence, word: str, secret: str, _: datetime) -> SignedRequest:
-    amount = f"{what.amount_rupiah}.00"
+    is_refund = word in {"refund", "partial_refund"}
+    # The amount of a refund has a member of its own.
+    total = what.total_rupiah if is_refund and what.total_rupiah is not None else what.amount_rupiah
+    amount = f"{total}.00"
     content: dict[str, Any] = {
         "transaction_time": what.occurred_at.astimezone(midtrans.JAKARTA).strftime("%Y-%m-%d %H:%M:%S"),
         "transaction_status": word,
@@ -87,8 +116,8 @@ def _midtrans(what: Occurrence, word: str, secret: str, _: datetime) -> SignedRe
         "currency": "IDR",
         "signature_key": midtrans.sign(secret, what.order_number, "200", amount),
     }
-    if word in {"refund", "partial_refund"}:
-        content |= {"refund_key": what.event_id, "refund_amount": amount}
+    if is_refund:
+        content |= {"refund_key": what.refund_id or what.event_id, "refund_amount": f"{what.amount_rupiah}.00"}
     return SignedRequest(f"{_ROOT}/midtrans", _json(**content), {})
 
 

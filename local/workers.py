@@ -15,6 +15,7 @@ from local.logbook import LogBook
 from local.processes import Children, ProcessIdentity, is_alive, this_process
 from local.queues import queue_arn, queue_url
 from local.settings import WORKER_CONTAINERS
+from local.threads import start_loop
 from local.troubled_worker import Poison, TroubledWorker
 from skincare.adapters.aws import AwsSession, Timeouts
 from skincare.jobs.queues import QueueName
@@ -24,6 +25,7 @@ LONG_POLL = Timeouts(connect=timedelta(seconds=2), read=timedelta(seconds=30))
 
 _GRACE = timedelta(seconds=3)
 _SIGN_OF_LIFE_S = 1.0
+_LOOK_AGAIN_S = 0.05
 _SILENT_AFTER_S = 5.0
 
 
@@ -49,7 +51,9 @@ class Workers:
         self._presence = presence
         self._switches = switches
         self._stopping = threading.Event()
-        self._presence_thread = threading.Thread(target=self._show_presence, name="presence", daemon=True)
+        self._presence_thread: threading.Thread | None = None
+        self._shown: list[QueueName] | None = None
+        self._shown_at = 0.0
         self._sources: dict[QueueName, EventSource] = {}
         self.pools = {
             queue: FunctionPool(surroundings.worker(queue), children=children, log=log, concurrency=_concurrency(queue))
@@ -77,7 +81,12 @@ class Workers:
                 log=self._log,
             )
             self._sources[queue].start()
-        self._presence_thread.start()
+        self._begin_to_show_presence()
+
+    def _begin_to_show_presence(self) -> None:
+        self._presence_thread = start_loop(
+            "presence", self._show_presence, stopping=self._stopping, log=self._log, pause_s=_LOOK_AGAIN_S
+        )
 
     def stop(self) -> None:
         """Receive no more, let running batches finish for a moment, and end the containers."""
@@ -91,19 +100,21 @@ class Workers:
             thread.join()
         for source in self._sources.values():
             source.wait_for_batches()
-        if self._presence_thread.is_alive():
+        if self._presence_thread:
             self._presence_thread.join()
         self._presence.unlink(missing_ok=True)
 
     def _show_presence(self) -> None:
-        while not self._stopping.is_set():
-            ready = [queue for queue in QueueName if self.pools[queue].ready and self._sources[queue].polling.is_set()]
-            self._presence.parent.mkdir(parents=True, exist_ok=True)
-            building = self._presence.with_suffix(".tmp")
-            building.write_text(json.dumps({"process": asdict(this_process()), "ready": ready}))
-            building.replace(self._presence)
-            # Soon at the beginning, so that nobody waits for the next full second.
-            self._stopping.wait(_SIGN_OF_LIFE_S if len(ready) == len(QueueName) else 0.05)
+        """Write down who is ready, where that changed or a second has passed."""
+        ready = [queue for queue in QueueName if self.pools[queue].ready and self._sources[queue].polling.is_set()]
+        now = time.monotonic()
+        if ready == self._shown and now < self._shown_at + _SIGN_OF_LIFE_S:
+            return
+        self._presence.parent.mkdir(parents=True, exist_ok=True)
+        building = self._presence.with_suffix(".tmp")
+        building.write_text(json.dumps({"process": asdict(this_process()), "ready": ready}))
+        building.replace(self._presence)
+        self._shown, self._shown_at = ready, now
 
 
 def _concurrency(queue: QueueName) -> int:

@@ -39,6 +39,8 @@ class HttpSettings:
     """How deep the brackets of a JSON body may go."""
     gateway_max_body_bytes: int = 10_000_000
     """The longest body that the gateway takes (AWS: "Quotas for configuring and running an HTTP API")."""
+    gateway_max_head_bytes: int = 10_240
+    """The longest request line and header values together that the gateway takes (the same page)."""
     integration_timeout: timedelta = timedelta(seconds=30)
     """How long the gateway waits for the function, which is also the most that AWS allows."""
     requests_per_second: int = 100

@@ -1,7 +1,7 @@
 """What the page does beside shopping: ask the on-call function, turn switches, send webhooks. Each takes JSON."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,7 +11,7 @@ from local.function import Function, InvocationFailed
 from local.loopback import LoopbackClient
 from local.problems import Refused, unavailable
 from local.webhook_delivery import Delivery, Signer, deliver
-from local.webhooks import TIMED, Occurrence
+from local.webhooks import ASKED, TIMED, Occurrence
 from oncall.requests import CloseQuarantined, Discard, FindDead, Redrive, ShowQuarantined
 from skincare.identifiers import uuid7
 
@@ -78,8 +78,12 @@ class ChaosDesk:
 class WebhookDesk:
     """Sends the shop webhooks of any gateway about any order."""
 
-    def __init__(self, signers: Mapping[str, Signer], *, shop_url: str) -> None:
+    def __init__(
+        self, signers: Mapping[str, Signer], *, shop_url: str, note: Callable[[str, Occurrence], Occurrence]
+    ) -> None:
+        """`note` lets a gateway know of what happened to it, and returns that as the gateway calls it."""
         self._signers = signers
+        self._note = note
         self._shop = LoopbackClient(shop_url)
 
     def __call__(self, wishes: dict[str, Any]) -> Any:
@@ -103,6 +107,8 @@ class WebhookDesk:
             amount_rupiah=amount,
             occurred_at=datetime.now(UTC),
         )
+        if signer.gateway in ASKED and delivery is not Delivery.FORGED:
+            what = self._note(signer.gateway, what)
         told = deliver(what, delivery, signer=signer, shop=self._shop)
         return {"event_id": what.event_id, "answers": [asdict(answer) for answer in told]}
 

@@ -29,6 +29,10 @@ class Seen:
     oldest_s: Mapping[str, float] | None
     failed_items: Mapping[str, float]
     sending_stopped: float
+    webhooks_refused: float
+    server_errors: float
+    """Answers of the API within a minute."""
+    slowest_ms: float
     gauges: Mapping[Metric, float] | None
 
 
@@ -51,6 +55,10 @@ def lamps(seen: Seen) -> list[Lamp]:
         alarm_rules.PAYMENT_EVENTS_UNAPPLIED: gauges.get(Metric.UNAPPLIED_PAYMENT_EVENTS),
         alarm_rules.PAYMENT_EVENTS_QUARANTINED: gauges.get(Metric.QUARANTINED_PAYMENT_EVENTS),
         alarm_rules.PAYMENT_ANOMALIES: gauges.get(Metric.OPEN_PAYMENT_ANOMALIES),
+        alarm_rules.MESSAGES_QUARANTINED: gauges.get(Metric.QUARANTINED_MESSAGES),
+        alarm_rules.API_ERRORS: seen.server_errors,
+        alarm_rules.API_SLOW: seen.slowest_ms,
+        alarm_rules.WEBHOOKS_REFUSED: seen.webhooks_refused,
     }
     return found + [_lamp(rule, value) for rule, value in alone.items()]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from werkzeug import Request, Response
-from werkzeug.exceptions import RequestEntityTooLarge
+from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
 
-from local.problems import Refused, too_large
+from local.problems import Refused, malformed, too_large
 from local.tokens import TokenIssuer
 from skincare.addresses import parse_email
 from skincare.errors import InvalidInput
@@ -31,6 +31,7 @@ _TOKEN_LIFE = timedelta(hours=1)
 _LARGEST_BODY = 4096
 _LARGEST_ACTION = 16_384
 """A redrive names up to a hundred deaths."""
+_NO_OBJECT = "Send a JSON object."
 _STATIC = Path(__file__).parent / "static"
 STATIC_TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -74,15 +75,19 @@ class Site:
         state: Callable[[], Mapping[str, Any]],
         actions: Mapping[str, Action] | None = None,
         files_origin: str | None = None,
+        csrf: CsrfToken | None = None,
     ) -> None:
-        """`actions` are what a POST to each path does; `files_origin` is from where invoices may be fetched."""
+        """`actions` are what a POST to each path does; `files_origin` is from where invoices may be fetched.
+
+        `csrf` is shared by all pages of a system.
+        """
         self._tokens = tokens
         self._state = state
         self._actions = actions or {}
         self._headers = dict(STATIC_HEADERS)
         if files_origin:
             self._headers["Content-Security-Policy"] += f"; connect-src 'self' {files_origin}"
-        self._csrf = CsrfToken()
+        self._csrf = csrf or CsrfToken()
         self._files = {PAGE if file.name == "index.html" else PAGE + file.name: file for file in _STATIC.iterdir()}
 
     def answer(self, request: Request) -> Response | None:
@@ -127,10 +132,10 @@ def json_body(request: Request, *, limit: int = _LARGEST_BODY) -> dict[str, Any]
         body = json.loads(request.get_data())
     except RequestEntityTooLarge as error:
         raise too_large(limit) from error
-    except (ValueError, RecursionError) as error:
-        raise _malformed() from error
+    except (ClientDisconnected, OSError, ValueError, RecursionError) as error:
+        raise malformed(_NO_OBJECT) from error
     if not isinstance(body, dict):
-        raise _malformed()
+        raise malformed(_NO_OBJECT)
     return body
 
 
@@ -146,10 +151,6 @@ def _locale(text: str) -> Locale:
         return Locale(text)
     except ValueError:
         raise InvalidInput("locale", f"must be one of {', '.join(Locale)}") from None
-
-
-def _malformed() -> Refused:
-    return Refused(400, "request_malformed", "The request cannot be read", "Send a JSON object.")
 
 
 def _json(value: Any) -> Response:

@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from local.answered import Answered
 from local.chaos import Switches
 from local.page.actions import shown_switches
+from local.page.function_logs import FunctionLogs
+from local.page.health import Health
 from local.page.history import history_of
 from local.page.lamps import Seen, lamps
 from local.page.repository import Backlog, OrderRow, count_jobs, newest_jobs, newest_orders, read_backlogs, read_only
-from local.page.worker_logs import WorkerLogs
 from local.queues import queue_url
 from local.workers import queues_without_worker
 from skincare.adapters.aws import AwsSession, Timeouts
+from skincare.alarm_rules import MAIL_STOPPED_EVENT, WEBHOOK_REFUSED_EVENT
 from skincare.database.connection import Database, DatabaseUnavailable, StaticCredentials
 from skincare.jobs.gauges import job_gauges
 from skincare.jobs.queues import QueueName
@@ -35,6 +38,7 @@ _JOBS_PER_STATE = 25
 _DEAD_JOBS = 50
 
 _QUICK = Timeouts(connect=timedelta(seconds=1), read=timedelta(seconds=3))
+_A_MINUTE = timedelta(minutes=1)
 _FRESH_S = 0.5
 """Several open pages cost no more than one."""
 
@@ -58,14 +62,18 @@ class SystemState:
         mailbox: Path,
         logs: Path,
         switches: Switches,
+        health: Health,
+        answered: Answered,
     ) -> None:
         self._database = Database(StaticCredentials(read_only(database_url)))
         self._aws = aws
         self._aws_endpoint_url = aws_endpoint_url
         self._presence = presence
         self._mailbox = mailbox
-        self._worker_logs = WorkerLogs(logs)
+        self._logs = FunctionLogs(logs)
         self._switches = switches
+        self._health = health
+        self._answered = answered
         self._lock = threading.Lock()
         self._seen: dict[str, Any] = {}
         self._seen_at = -_FRESH_S
@@ -73,8 +81,8 @@ class SystemState:
     def read(self) -> dict[str, Any]:
         """Return what there is now, at most half a second old.
 
-        `missing` names in words what does not answer; what would come from there is None. `mails_version` changes
-        with each mail that is sent.
+        `health` names what `GET /health` misses, and with that customers; `missing` what does not answer us, and
+        what would come from there is None. `mails_version` changes with each mail that is sent.
         """
         with self._lock:
             if time.monotonic() - self._seen_at >= _FRESH_S:
@@ -98,7 +106,7 @@ class SystemState:
         gauges = None if ledger is None else ledger.pop("gauges")
         queues = [
             {
-                **_queue(queue, depths, None if ledger is None else backlogs.get(queue)),
+                **_queue(queue, depths, None if ledger is None else backlogs.get(queue, _nothing_of(queue))),
                 "has_worker": queue not in unattended,
             }
             for queue in QueueName
@@ -107,6 +115,7 @@ class SystemState:
         return {
             "at": _text(datetime.now(UTC)),
             "missing": missing,
+            "health": self._health.missing(),
             "mails_version": self._mailbox.stat().st_size if self._mailbox.exists() else 0,
             "queues": queues,
             "lamps": [asdict(lamp) for lamp in lamps(self._seen_of(queues, backlogs, gauges))],
@@ -120,14 +129,17 @@ class SystemState:
         backlogs: dict[str, Backlog],
         gauges: dict[Metric, float] | None,
     ) -> Seen:
-        logs = self._worker_logs
+        logs = self._logs
         logs.look()
         depths = {queue["name"]: queue["dead_letters"] for queue in queues}
         return Seen(
             dead_letters=None if None in depths.values() else depths,
             oldest_s=None if gauges is None else {name: found.oldest_sent_s or 0 for name, found in backlogs.items()},
             failed_items={queue: logs.failed_items(queue) for queue in QueueName},
-            sending_stopped=logs.sending_stopped,
+            sending_stopped=logs.count(MAIL_STOPPED_EVENT),
+            webhooks_refused=logs.count(WEBHOOK_REFUSED_EVENT),
+            server_errors=self._answered.server_errors(within=_A_MINUTE),
+            slowest_ms=self._answered.slowest_ms(),
             gauges=gauges,
         )
 
@@ -175,8 +187,15 @@ def _depth(sqs: "SQSClient", url: str) -> dict[str, int]:
     return {word: int(found[attribute]) for word, attribute in _DEPTHS.items()}
 
 
+def _nothing_of(queue: QueueName) -> Backlog:
+    return Backlog(queue, oldest_s=None, oldest_sent_s=None, dead=0, oldest_dead_s=None)
+
+
 def _queue(queue: QueueName, depths: dict[str, dict[str, int]] | None, backlog: Backlog | None) -> dict[str, Any]:
-    """Return the depth as SQS tells it, and the ages and the dead as the ledger knows them."""
+    """Return the depth as SQS tells it, and the ages and the dead as the ledger knows them.
+
+    `dead_letters` are those that SQS was given, which is up to a minute later than `dead`, the ledger's.
+    """
     unknown: dict[str, int | None] = dict.fromkeys(_DEPTHS)
     dead_letters = None if depths is None else depths[_dead_letters_of(queue)]
     return {
@@ -184,6 +203,7 @@ def _queue(queue: QueueName, depths: dict[str, dict[str, int]] | None, backlog: 
         **(unknown if depths is None else depths[queue.value]),
         "oldest_s": backlog.oldest_s if backlog else None,
         "dead_letters": None if dead_letters is None else dead_letters["waiting"] + dead_letters["in_work"],
+        "dead": None if backlog is None else backlog.dead,
         "oldest_dead_s": backlog.oldest_dead_s if backlog else None,
     }
 

@@ -10,6 +10,9 @@ from typing import Any
 
 from local.problems import Refused
 
+OURS = "standard_webhooks"
+"""The gateway that speaks our own body."""
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -31,6 +34,7 @@ class Payment:
     amount_rupiah: int
     expires_at: str
     entries: list[Entry] = field(default_factory=list)
+    gateway: str = OURS
 
     @property
     def paid(self) -> Entry | None:
@@ -61,16 +65,35 @@ class Book:
         self._lock = threading.Lock()
         self._payments: dict[str, Payment] | None = None
 
-    def open(self, reference: str, amount_rupiah: int, expires_at: str) -> Payment:
-        """Return the payment of this reference, a new one the first time."""
+    def open(self, reference: str, amount_rupiah: int, expires_at: str, *, gateway: str = OURS) -> Payment:
+        """Return the payment of a reference, a new one the first time."""
         with self._lock:
             known = self._all().get(reference)
             if known is None:
-                known = self._all()[reference] = Payment(reference, amount_rupiah, expires_at)
+                known = self._all()[reference] = Payment(reference, amount_rupiah, expires_at, gateway=gateway)
                 self._save()
-            elif known.amount_rupiah != amount_rupiah:
-                raise _refused(409, "The reference belongs to a payment of another amount.")
+            elif (known.amount_rupiah, known.gateway) != (amount_rupiah, gateway):
+                raise _refused(409, "The reference belongs to a payment of another amount or gateway.")
             return known
+
+    def known(self, name: str, *, gateway: str) -> Payment | None:
+        """Return a gateway's payment by its reference or by a transaction, None where there is none."""
+        with self._lock:
+            return next(
+                (
+                    payment
+                    for payment in self._all().values()
+                    if payment.gateway == gateway
+                    and name in {payment.reference, *(entry.transaction_id for entry in payment.entries)}
+                ),
+                None,
+            )
+
+    def note(self, reference: str, entry: Entry) -> None:
+        """Let anything have happened to a payment, also what no customer could do."""
+        with self._lock:
+            self._known(reference).entries.append(entry)
+            self._save()
 
     def find(self, reference: str) -> Payment:
         """Return a payment."""

@@ -1,21 +1,26 @@
-"""Tells the shop what happened at the gateway, by its webhooks."""
+"""Tells the shop what happened at a gateway, by its webhooks."""
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from local.loopback import LoopbackClient
 from local.payment_gateway.book import Entry, Payment
+from local.problems import Refused
 from local.webhook_delivery import Delivery, Signer, Told, deliver
-from local.webhooks import Occurrence
-
-_GATEWAY = "standard_webhooks"
+from local.webhooks import TIMED, Occurrence
 
 
 class Sender:
-    """Tells one shop."""
+    """Tells one shop; each gateway signs with its own secret."""
 
-    def __init__(self, shop_url: str, *, secret: str, other_secret: str) -> None:
+    def __init__(self, shop_url: str, signers: Mapping[str, Signer]) -> None:
         self._shop = LoopbackClient(shop_url)
-        self._signer = Signer(_GATEWAY, secret, other_secret)
+        self._signers = signers
+
+    def check(self, payment: Payment, delivery: Delivery) -> None:
+        """Raise `Refused` for a way of delivery that a gateway does not have."""
+        if delivery is Delivery.LATE and payment.gateway not in TIMED:
+            raise Refused(422, "validation_failed", "The request is invalid", f"{payment.gateway} signs no time.")
 
     def send(self, payment: Payment, entry: Entry, delivery: Delivery) -> list[Told]:
         """Send the event of an entry and return each answer."""
@@ -27,5 +32,6 @@ class Sender:
             amount_rupiah=entry.amount_rupiah,
             occurred_at=datetime.fromisoformat(entry.occurred_at),
             refund_id=entry.refund_id,
+            total_rupiah=payment.amount_rupiah,
         )
-        return deliver(what, delivery, signer=self._signer, shop=self._shop)
+        return deliver(what, delivery, signer=self._signers[payment.gateway], shop=self._shop)

@@ -4,9 +4,10 @@ import base64
 import hmac
 import json
 import re
-import threading
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -15,19 +16,27 @@ from werkzeug import Request, Response
 
 from local.logbook import LogBook
 from local.page.site import STATIC_HEADERS, STATIC_TYPES, CsrfToken, json_body
-from local.payment_gateway.book import Book, Entry, Payment
+from local.payment_gateway import midtrans, xendit
+from local.payment_gateway.answer import Answer
+from local.payment_gateway.book import OURS, Book, Entry, Payment
+from local.payment_gateway.happening import Happenings
+from local.payment_gateway.midtrans import Midtrans
 from local.payment_gateway.sender import Sender
-from local.problems import Refused
+from local.payment_gateway.xendit import Xendit
+from local.problems import Refused, no_route
 from local.settings import PAYMENT_API
+from local.threads import start_thread
 from local.webhook_delivery import Delivery
+from local.webhooks import ASKED, Occurrence
 from skincare.payments.models import attempt_named
 
 PAGE = "/_local/pay/"
 _STATE = PAGE + "state"
 _ACT = PAGE + "act"
 
-_TRANSACTIONS = re.compile(rf"{PAYMENT_API}/payments/([^/]+)/transactions")
-_REFUNDS = re.compile(rf"{PAYMENT_API}/transactions/([^/]+)/refunds")
+_HAPPENINGS = "happenings"
+_TRANSACTIONS = re.compile(r"/payments/([^/]+)/transactions")
+_REFUNDS = re.compile(r"/transactions/([^/]+)/refunds")
 _STATIC = Path(__file__).parent / "static"
 _ACTIONS = {"pay": "paid", "fail": "failed", "expire": "expired", "refund": "refunded"}
 _AGAIN = "again"
@@ -36,13 +45,30 @@ _AGAIN = "again"
 class PaymentSite:
     """Answers requests that the local gateway found to come from this machine under a name of this machine."""
 
-    def __init__(self, book: Book, sender: Sender, *, shop_url: str, api_key: str, log: LogBook) -> None:
+    def __init__(
+        self,
+        book: Book,
+        sender: Sender,
+        *,
+        shop_url: str,
+        api_keys: Mapping[str, str],
+        log: LogBook,
+        happenings: Happenings | None = None,
+        csrf: CsrfToken | None = None,
+    ) -> None:
+        """`api_keys` has the key of the shop by gateway; `csrf` is shared by all pages of a system."""
         self._book = book
         self._sender = sender
         self._shop_url = shop_url
-        self._authorization = "Basic " + base64.b64encode(f"{api_key}:".encode()).decode()
+        self._authorizations = {
+            gateway: "Basic " + base64.b64encode(f"{key}:".encode()).decode() for gateway, key in api_keys.items()
+        }
+        page_url = shop_url + PAGE
+        self._midtrans = Midtrans(book, page_url=page_url)
+        self._xendit = Xendit(book, page_url=page_url)
+        self._happenings = happenings
         self._log = log
-        self._csrf = CsrfToken()
+        self._csrf = csrf or CsrfToken()
         self._files = {PAGE if file.name == "index.html" else PAGE + file.name: file for file in _STATIC.iterdir()}
 
     def answer(self, request: Request) -> Response | None:
@@ -55,28 +81,63 @@ class PaymentSite:
         return response
 
     def _api(self, request: Request) -> Response | None:
+        """Answer the shop, each gateway below a path of its own; what is below none is ours."""
+        path = request.path.removeprefix(PAYMENT_API)
+        gateway, _, rest = path.removeprefix("/").partition("/")
+        if gateway not in self._authorizations:
+            gateway, rest = OURS, path.removeprefix("/")
         sent = request.headers.get("Authorization", "")
-        if not hmac.compare_digest(sent.encode(), self._authorization.encode()):
+        if not hmac.compare_digest(sent.encode(), self._authorizations[gateway].encode()):
             raise Refused(401, "unauthenticated", "Unauthorized", "Send the key of the shop.")
-        if request.method == "POST" and request.path == f"{PAYMENT_API}/payments":
+        if request.method == "POST" and rest == _HAPPENINGS:
+            return self._note(gateway, json_body(request))
+        read = partial(json_body, request)
+        if gateway == midtrans.NAME:
+            answer = self._midtrans.answer(request.method, f"/{rest}", read)
+        elif gateway == xendit.NAME:
+            query = request.query_string.decode("latin-1")
+            answer = self._xendit.answer(request.method, f"/{rest}", read, query)
+        else:
+            answer = self._ours(request, f"/{rest}")
+        if answer is None:
+            return None
+        if answer.event is not None:
+            # After the answer, as a gateway does: the shop may not have stored what it asked for.
+            start_thread("payment-gateway", partial(self._tell, *answer.event), log=self._log)
+        return _json(answer.body, answer.status)
+
+    def _ours(self, request: Request, path: str) -> Answer | None:
+        if (request.method, path) == ("POST", "/payments"):
             wishes = json_body(request)
             payment = self._book.open(
                 _text(wishes, "reference"), _rupiah(wishes, "amount_rupiah"), _moment(wishes, "expires_at")
             )
-            return _json({"url": f"{self._shop_url}{PAGE}?reference={quote(payment.reference)}"}, 201)
-        if request.method == "GET" and (match := _TRANSACTIONS.fullmatch(request.path)):
+            return Answer(201, {"url": f"{self._shop_url}{PAGE}?reference={quote(payment.reference)}"})
+        if request.method == "GET" and (match := _TRANSACTIONS.fullmatch(path)):
             payment = self._book.find(match[1])
-            return _json({"transactions": [_reported(payment, entry) for entry in payment.entries]})
-        if request.method == "POST" and (match := _REFUNDS.fullmatch(request.path)):
+            return Answer(200, {"transactions": [_reported(payment, entry) for entry in payment.entries]})
+        if request.method == "POST" and (match := _REFUNDS.fullmatch(path)):
             wishes = json_body(request)
             payment, entry, is_new = self._book.refund(
                 match[1], _rupiah(wishes, "amount_rupiah"), _text(wishes, "refund_id")
             )
-            if is_new:
-                # After the answer, as a gateway does: the shop may not have stored what it asked for.
-                threading.Thread(target=self._tell, args=(payment, entry), name="refund", daemon=True).start()
-            return _json(_reported(payment, entry), 201)
+            return Answer(201, _reported(payment, entry), event=(payment, entry) if is_new else None)
         return None
+
+    def _note(self, gateway: str, wishes: dict[str, Any]) -> Response:
+        """Let a gateway know of something before somebody sends its webhook, as `skincare webhook send` does."""
+        if self._happenings is None or gateway not in ASKED:
+            raise no_route()
+        what = Occurrence(
+            event_id=_text(wishes, "event_id"),
+            order_number=_text(wishes, "order_number"),
+            transaction_id=_text(wishes, "transaction_id"),
+            status=_text(wishes, "status"),
+            amount_rupiah=_rupiah(wishes, "amount_rupiah", least=0),
+            occurred_at=datetime.fromisoformat(_moment(wishes, "occurred_at")),
+        )
+        noted = self._happenings.note(gateway, what)
+        return _json({"reference": noted.order_number, "total_rupiah": noted.total_rupiah}, 201)
 
     def _page(self, request: Request) -> Response | None:
         reads = request.method in {"GET", "HEAD"}
@@ -101,13 +162,20 @@ class PaymentSite:
             payment = self._book.find(reference)
             if not payment.entries:
                 raise Refused(409, "payment_refused", "The gateway refuses", "Nothing has happened yet.")
+            self._check(payment, action, delivery)
             entry = payment.entries[-1]
         elif action in _ACTIONS:
+            self._check(self._book.find(reference), action, delivery)
             payment, entry = self._book.happen(reference, _ACTIONS[action])
         else:
             raise _invalid("action")
         answers = self._sender.send(payment, entry, delivery)
         return _json({"payment": _shown(payment), "answers": [asdict(told) for told in answers]})
+
+    def _check(self, payment: Payment, action: str, delivery: Delivery) -> None:
+        self._sender.check(payment, delivery)
+        if action == "refund" and payment.gateway == xendit.NAME:
+            raise Refused(409, "payment_refused", "The gateway refuses", "The shop gives nothing back at Xendit.")
 
     def _tell(self, payment: Payment, entry: Entry) -> None:
         (told,) = self._sender.send(payment, entry, Delivery.ONCE)
@@ -131,6 +199,7 @@ def _reported(payment: Payment, entry: Entry) -> dict[str, Any]:
 def _shown(payment: Payment) -> dict[str, Any]:
     order_number, attempt_no = attempt_named(payment.reference)
     return {
+        "gateway": payment.gateway,
         "order_number": order_number,
         "attempt_no": attempt_no,
         "amount_rupiah": payment.amount_rupiah,
@@ -148,9 +217,9 @@ def _text(wishes: dict[str, Any], name: str) -> str:
     return value
 
 
-def _rupiah(wishes: dict[str, Any], name: str) -> int:
+def _rupiah(wishes: dict[str, Any], name: str, *, least: int = 1) -> int:
     value = wishes.get(name)
-    if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise _invalid(name)
     return value
 

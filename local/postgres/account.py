@@ -1,8 +1,11 @@
 """The account that runs every program of PostgreSQL, and what such a program inherits from us."""
 
+import contextlib
+import errno
 import os
 import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TypedDict
 
@@ -48,10 +51,31 @@ def server_account() -> Account:
     )
 
 
-def give_to_server(folder: Path) -> None:
-    """Make the server's account the owner of one folder of ours, without what is in it."""
+def check_account() -> None:
+    """Raise PostgresFailed where we are root and may not become the server's account, as in a rootless container."""
     if is_root():
-        os.chown(folder, NOBODY, NOBODY)
+        with _becoming_nobody():
+            subprocess.run(["/bin/sh", "-c", ":"], check=False, **server_account())
+
+
+def give_to_server(folder: Path) -> None:
+    """Make the server's account the owner of one folder of ours, without what is in it. Raises PostgresFailed."""
+    if is_root():
+        with _becoming_nobody():
+            os.chown(folder, NOBODY, NOBODY)
+
+
+@contextlib.contextmanager
+def _becoming_nobody() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in {errno.EPERM, errno.EINVAL}:
+            raise
+        raise PostgresFailed(
+            "You are root here, PostgreSQL does not run as root, and this environment (a container without the right"
+            " to change accounts?) allows no other account: start this as an ordinary user."
+        ) from None
 
 
 def run(command: list[str], *, stdin: str = "", check: bool = True) -> subprocess.CompletedProcess[str]:

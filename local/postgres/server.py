@@ -10,7 +10,7 @@ from typing import Self
 from urllib.parse import quote
 
 from local.ports import free_port
-from local.postgres.account import reason, run
+from local.postgres.account import check_account, reason, run
 from local.postgres.binaries import Binaries, usable_binaries
 from local.postgres.cluster import HOST, SUPERUSER, create_cluster
 from local.postgres.errors import DataDamaged, PostgresFailed
@@ -65,6 +65,7 @@ class PostgresServer:
         A server that a killed parent left on the same data is stopped first. Raises PostgresFailed, and of its
         kinds DataDamaged where an empty folder would help.
         """
+        check_account()
         try:
             with contextlib.ExitStack() as undo:
                 self._folder.mkdir(parents=True, exist_ok=True)

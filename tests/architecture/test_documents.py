@@ -67,6 +67,46 @@ class TestDocuments:
         assert name in seen
 
 
+ON_THE_COMMAND_LINE = [
+    re.compile(r"<<<"),
+    re.compile(r"--secret-(?:string|binary)[= ](?!file:///dev/stdin)"),
+    re.compile(r"--(?:password|api-key|secret|token)[= ](?!\$\()", flags=re.IGNORECASE),
+    re.compile(r"\b\w*(?:SECRET|PASSWORD|API_KEY)=(?!\$\(|$)\S", flags=re.IGNORECASE),
+    re.compile(r"\b(?:echo|printf)\b[^|]*(?:secret|whsec_|password)[^|]*\|", flags=re.IGNORECASE),
+    re.compile(r"whsec_\w|://\w+:[^@\s$]+@"),
+]
+"""What puts a secret where the shell's history and every process list keep it."""
+
+
+def commands(text: str) -> list[str]:
+    """Return the lines of a document's blocks of code, and its spans of code."""
+    blocks = [match.group(0) for match in FENCE.finditer(text)]
+    lines = [line for block in blocks for line in re.sub(r"\\\n\s*", "", block).splitlines()]
+    return lines + re.findall(r"`([^`\n]+)`", FENCE.sub("", text))
+
+
+class TestACommand:
+    @pytest.mark.parametrize("name", DOCUMENTS)
+    def test_of_a_document_has_no_secret_in_its_line(self, name: str) -> None:
+        typed = commands(text_of(name))
+        assert [line for line in typed if any(pattern.search(line) for pattern in ON_THE_COMMAND_LINE)] == []
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            """aws secretsmanager put-secret-value --secret-string file:///dev/stdin <<< '{"secrets": ["…"]}'""",
+            """aws secretsmanager put-secret-value --secret-string '{"secrets": ["…"]}'""",
+            "PGPASSWORD=… psql",
+            "export GATEWAY_SECRET=…",
+            "echo '{\"secrets\": []}' | aws secretsmanager put-secret-value",
+            "psql postgresql://app:hunter2@host/skincare",
+            "tool --password hunter2",
+        ],
+    )
+    def test_with_one_is_found(self, line: str) -> None:
+        assert any(pattern.search(line) for pattern in ON_THE_COMMAND_LINE)
+
+
 class TestTheHttpDocument:
     def test_names_every_route(self) -> None:
         text = text_of("docs/http.md")

@@ -147,3 +147,85 @@ class TestLookingForPython:
         working_python(tools / "elsewhere" / "python")
         named = str(tools / "elsewhere" / "python")
         assert set_up(checkout, tools, "local", PYTHON=named) == (0, f"set up with {named}\n", "")
+
+
+SAYS_WHERE = {
+    "PIP_USER": "1",
+    "PIP_TARGET": "/elsewhere",
+    "PIP_PREFIX": "/elsewhere",
+    "PIP_ROOT": "/elsewhere",
+    "PIP_PYTHON": "/elsewhere/python",
+    "PIP_DRY_RUN": "1",
+    "UV_TARGET": "/elsewhere",
+    "UV_PREFIX": "/elsewhere",
+    "UV_SYSTEM_PYTHON": "1",
+    "UV_BREAK_SYSTEM_PACKAGES": "1",
+    "UV_PYTHON": "3.12",
+    "UV_PROJECT_ENVIRONMENT": "/elsewhere",
+    "UV_WORKING_DIR": "/elsewhere",
+    "UV_NO_EDITABLE": "1",
+    "UV_REQUIRE_HASHES": "1",
+    "PYTHONPATH": "/elsewhere",
+}
+SAYS_FROM_WHERE = {
+    "PIP_INDEX_URL": "https://packages.example.com/simple",
+    "PIP_CERT": "/certificates",
+    "PIP_CONFIG_FILE": "/pip.conf",
+    "UV_DEFAULT_INDEX": "https://packages.example.com/simple",
+    "UV_CACHE_DIR": "/cache",
+    "HTTPS_PROXY": "http://proxy.example.com",
+    "SSL_CERT_FILE": "/certificates",
+}
+
+
+@pytest.fixture
+def calls(checkout: Path, tools: Path) -> Path:
+    """The calls of pip and uv by a set-up that goes all the way with an interpreter and a uv of ours."""
+    for name in ("cat", "date", "grep", "mkdir", "mktemp", "printf", "rm", "sh"):
+        if not (tools / name).exists() and (found := shutil.which(name)):
+            (tools / name).symlink_to(found)
+    told = checkout / "calls"
+    tell = f'{{ echo "$@"; env; }} >> "{told}"'
+    (tools / "env").symlink_to(shutil.which("env") or "")
+    command(checkout / "made" / "uv", tell)
+    command(checkout / "made" / "python", f'case "$*" in *"-m pip --python= install"*) {tell};; esac')
+    make = 'mkdir -p .venv/bin && cp made/* .venv/bin && echo "$PWD/.venv" > .venv/bin/activate'
+    (tools / "cp").symlink_to(shutil.which("cp") or "")
+    script = f'''case "$3" in
+*fcntl*) shift 3; exec sh "$@";;
+venv) {make};;
+*) "{sys.executable}" "$@" >&2 && echo "$0";;
+esac'''
+    command(tools / "python3.13", script)
+    return told
+
+
+class TestWhereThingsAreInstalled:
+    def test_is_said_by_nobody_but_the_script(self, checkout: Path, tools: Path, calls: Path) -> None:
+        status, _, said = set_up(checkout, tools, "local", **SAYS_WHERE, **SAYS_FROM_WHERE)
+        assert (status, said) == (0, "")
+        lines = calls.read_text().splitlines()
+        assert [name for name in SAYS_WHERE if any(line.startswith(f"{name}=") for line in lines)] == []
+        times = sum(line.startswith(("-I -m pip", "pip ")) for line in lines)
+        assert times == 3
+        for name, value in SAYS_FROM_WHERE.items():
+            assert lines.count(f"{name}={value}") == times, name
+
+    def test_is_taken_back_from_a_settings_file_of_pip(self, checkout: Path, tools: Path, calls: Path) -> None:
+        set_up(checkout, tools, "local")
+        (line,) = [line for line in calls.read_text().splitlines() if line.startswith("-I -m pip")]
+        assert {"--python=", "--no-user", "--target=", "--prefix=", "--root="} <= set(line.split())
+
+    @pytest.mark.parametrize("text", ['[pip]\ntarget = "/elsewhere"\n', '  pip.prefix="x"\n'])
+    def test_by_a_settings_file_of_uv_gives_one_sentence(
+        self, checkout: Path, tools: Path, calls: Path, text: str
+    ) -> None:
+        settings = tools / ".config" / "uv" / "uv.toml"
+        settings.parent.mkdir(parents=True)
+        settings.write_text(text)
+        status, _, said = set_up(checkout, tools, "local")
+        assert (status, said.count("\n"), calls.exists()) == (1, 1, False)
+        assert said.startswith(f"setup: {settings} says where uv installs")
+        other = checkout / "uv.toml"
+        other.write_text('index-url = "https://packages.example.com/simple"\n')
+        assert set_up(checkout, tools, "local", UV_CONFIG_FILE=str(other))[0] == 0

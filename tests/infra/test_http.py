@@ -20,14 +20,14 @@ def routes_of(templates: Templates) -> dict[str, str]:
 
 
 class TestRoutes:
-    def test_are_those_of_the_api_and_what_is_none_of_them_needs_a_token(self, templates: Templates) -> None:
+    def test_are_those_of_the_api(self, templates: Templates) -> None:
         ours = {f"{route.method} {route.path}": "NONE" if route.public else "JWT" for route in ROUTES}
-        assert routes_of(templates) == {**ours, "$default": "JWT"}
+        assert routes_of(templates) == ours
 
     def test_are_those_of_the_document(self, templates: Templates) -> None:
         document = json.loads((ROOT / "docs" / "openapi.json").read_text())
         keys = {f"{method.upper()} {path}" for path, methods in document["paths"].items() for method in methods}
-        assert set(routes_of(templates)) == {*keys, "$default"}
+        assert set(routes_of(templates)) == keys
 
     def test_without_a_token_are_the_catalog_the_health_check_and_webhooks_only(self, templates: Templates) -> None:
         public = {key.split(" ")[1] for key, kind in routes_of(templates).items() if kind == "NONE"}

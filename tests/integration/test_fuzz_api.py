@@ -19,6 +19,7 @@ from api.app import ROUTES, handle
 from api.openapi import document
 from api.problems import SIGNATURE_INVALID, VALIDATION_FAILED
 from api.route import Route
+from local.api_routes import api_routes
 from local.gateway import Gateway
 from local.logbook import LogBook
 from local.tokens import TokenIssuer, new_signing_key
@@ -54,7 +55,9 @@ class Fuzzer:
     """The whole API with a few products and orders in it, so that many requests find what they ask for."""
 
     def __init__(self, app: App, log: LogBook, order_numbers: tuple[str, ...]) -> None:
-        gateway = Gateway(ApiFunction(app), tokens=TOKENS, missing=list, mails=list, page=lambda _: None, log=log)
+        gateway = Gateway(
+            ApiFunction(app), routes=api_routes(), tokens=TOKENS, missing=list, mails=list, page=lambda _: None, log=log
+        )
         gateway.open.set()
         self.schema = schemathesis.openapi.from_dict(document(), config=CONFIG)
         self.schema.app = gateway

@@ -1,6 +1,7 @@
 """An invoice's file from its job to its customer."""
 
 import json
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -125,9 +126,28 @@ class TestTheLocalSystem:
         generate(app, number)
         before = made(conn)
         files, store.files = store.files, {}
-        assert restore_invoices(app) == 1
+        assert restore_invoices(app, is_kept=lambda key: key in store.files) == 1
         assert (store.files, made(conn)) == (files, before)
         assert other not in "".join(store.files)
+
+    def test_makes_none_again_that_is_kept(self, app: App, conn: Connection, store: FakeObjectStore) -> None:
+        numbers = [pay(conn, new_order(conn)) for _ in range(3)]
+        for number in numbers:
+            generate(app, number)
+        said: list[str] = []
+        assert restore_invoices(app, is_kept=lambda _: True, say=said.append) == 0
+        assert said == []
+        lost = sorted(store.files)[0]
+        files, store.files = store.files, {key: file for key, file in store.files.items() if key != lost}
+        assert restore_invoices(app, is_kept=lambda key: key in store.files, say=said.append) == 1
+        assert store.files == files
+        assert said[-1] == "Invoices made again: 1 of 1."
+
+    def test_stops_making_them_when_it_is_told_to(self, app: App, conn: Connection) -> None:
+        generate(app, pay(conn, new_order(conn)))
+        stopping = threading.Event()
+        stopping.set()
+        assert restore_invoices(app, is_kept=lambda _: False, stopping=stopping) == 0
 
 
 class TestTheCustomer:

@@ -5,17 +5,20 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from botocore.exceptions import ClientError
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from moto.s3.models import s3_backends
 from moto.sqs.models import sqs_backends
 from werkzeug.serving import make_server
 
 from local import aws_lock, aws_setup
 from local.aws import LocalAws, _QuietHandler
+from local.aws_files import KeptFiles
 from local.chaos import Switch, Switches
-from local.functions import MAIL_FROM
+from local.functions import INVOICE_BUCKET, MAIL_FROM
 from local.mailbox import Mailbox
 from local.queues import create_queues, missing_queues, queue_url
 from local.settings import ACCOUNT_ID, REGION
@@ -23,8 +26,10 @@ from local.state import Secrets
 from local.webhook_secrets import secret_id, webhook_secret
 from local.webhooks import Occurrence, signed
 from skincare.adapters.aws import AwsSession, Timeouts
+from skincare.adapters.s3 import S3ObjectStore
 from skincare.adapters.ses import SesEmailSender
 from skincare.adapters.webhook_secrets import SecretsManagerWebhookSecrets
+from skincare.invoices.ports import ObjectStoreUnavailable
 from skincare.jobs.queues import DEAD_LETTER_RETENTION, MAX_RECEIVE_COUNT, SOURCE_RETENTION, QueueName
 from skincare.notifications.ports import Email, EmailProviderUnavailable, EmailThrottled
 from skincare.payments.gateways import GATEWAYS
@@ -34,6 +39,7 @@ from tests.local_system import wait_for
 QUICK = Timeouts(connect=timedelta(seconds=2), read=timedelta(seconds=25))
 SECRETS = Secrets(app_password="password of the tests", signing_key={})
 CONFIRMATION = Email(to="buyer@example.com", to_name="", subject="hello", text="world\n", html="<p>world</p>\n")
+KEPT: list[KeptFiles] = []
 RAW_MAIL = b"To: buyer@example.com\r\nSubject: hello\r\n\r\nworld\r\n"
 
 
@@ -52,7 +58,9 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory, switches: Switches) -> It
         port = listener.getsockname()[1]
         mailbox = Mailbox(tmp_path_factory.mktemp("mail") / "mails.jsonl")
         moto = DomainDispatcherApplication(create_backend_app)
-        app = LocalAws(moto, mailbox, switches=switches, port=port)
+        files = KeptFiles(moto, tmp_path_factory.mktemp("files"))
+        KEPT[:] = [files]
+        app = LocalAws(moto, mailbox, switches=switches, files=files)
         server = make_server("127.0.0.1", port, app, threaded=True, request_handler=_QuietHandler, fd=listener.fileno())
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
@@ -124,6 +132,49 @@ class TestTheSecretsOfTheLocalAws:
         assert event.report is not None
         assert (event.report.status, event.report.amount_rupiah) == (EventStatus.PAID, 150_000)
         assert abs((event.report.occurred_at or now) - now) <= timedelta(seconds=1)
+
+
+class TestTheFilesOfTheLocalAws:
+    def test_outlive_the_memory_of_moto(self, aws: AwsSession) -> None:
+        store = S3ObjectStore(INVOICE_BUCKET, aws=aws)
+        assert store.put_if_absent("2026/one file.pdf", b"%PDF-1", content_type="application/pdf")
+        _forget_files(aws)
+        with urllib.request.urlopen(
+            store.link("2026/one file.pdf", filename="a.pdf", expires_in=timedelta(minutes=5)), timeout=10
+        ) as answer:
+            assert (answer.read(), answer.headers["Content-Type"]) == (b"%PDF-1", "application/pdf")
+
+    def test_are_still_there_for_whoever_would_write_them_again(self, aws: AwsSession) -> None:
+        store = S3ObjectStore(INVOICE_BUCKET, aws=aws)
+        assert store.put_if_absent("first.pdf", b"first", content_type="application/pdf")
+        _forget_files(aws)
+        assert not store.put_if_absent("first.pdf", b"second", content_type="application/pdf")
+        assert aws.client("s3", QUICK).get_object(Bucket=INVOICE_BUCKET, Key="first.pdf")["Body"].read() == b"first"
+
+    def test_are_gone_for_good_once_they_are_deleted(self, aws: AwsSession) -> None:
+        s3 = aws.client("s3", QUICK)
+        s3.put_object(Bucket=INVOICE_BUCKET, Key="gone.pdf", Body=b"x")
+        s3.delete_object(Bucket=INVOICE_BUCKET, Key="gone.pdf")
+        _forget_files(aws)
+        with pytest.raises(ClientError, match="NoSuchKey"):
+            s3.get_object(Bucket=INVOICE_BUCKET, Key="gone.pdf")
+
+    def test_that_cannot_be_kept_are_not_acknowledged(self, aws: AwsSession, monkeypatch: pytest.MonkeyPatch) -> None:
+        def no_space(*_: object) -> int:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(Path, "write_bytes", no_space)
+        with pytest.raises(ObjectStoreUnavailable):
+            S3ObjectStore(INVOICE_BUCKET, aws=aws).put_if_absent("full.pdf", b"x", content_type="application/pdf")
+
+
+def _forget_files(aws: AwsSession) -> None:
+    """Do to S3 what the end of its process does."""
+    s3_backends[ACCOUNT_ID]["aws"].reset()
+    aws.client("s3", QUICK).create_bucket(
+        Bucket=INVOICE_BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION}
+    )
+    KEPT[0]._known.clear()
 
 
 class TestAConsumerThatGoesAway:

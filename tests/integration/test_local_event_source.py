@@ -265,6 +265,7 @@ class TestTheMapping:
         with consuming(queue, function, tmp_path) as source:
             source.stop()
             assert not source.polling.is_set()
+            assert source._thread is not None
             source._thread.join(timeout=30)
             assert not source._thread.is_alive()
         queue.send("late")

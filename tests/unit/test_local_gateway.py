@@ -1,4 +1,8 @@
+import errno
+import http.client
 import json
+import os
+import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,8 +15,9 @@ from werkzeug.test import Client, TestResponse
 
 from api.app import ROUTES
 from api.http_settings import HTTP
+from local.api_routes import api_routes
 from local.function import FunctionStopped, InvocationFailed
-from local.gateway import PUBLIC_ROUTES, Gateway
+from local.gateway import Gateway
 from local.logbook import LogBook
 from local.tokens import TokenIssuer, new_signing_key
 
@@ -45,6 +50,7 @@ class Front:
         self.mails: list[dict[str, Any]] = [{"to": "buyer@example.com"}]
         self.gateway = Gateway(
             self.function,
+            routes=api_routes(),
             tokens=TOKENS,
             missing=lambda: self.missing,
             mails=lambda: self.mails,
@@ -89,10 +95,10 @@ class TestTheAuthorizer:
     def test_a_token_becomes_the_claims_of_the_event(self, front: Front, token: str) -> None:
         assert front.call("POST", "/v1/orders", token=token).get_data() == b"hello"
         [event] = front.function.events
-        assert event["routeKey"] == "$default"
+        assert event["routeKey"] == "POST /v1/orders"
         assert event["requestContext"]["authorizer"]["jwt"]["claims"]["email"] == "buyer@example.com"
 
-    @pytest.mark.parametrize("path", ["/v1/orders", "/v1/cart", "/v1/nothing", "/", "/health/", "/v1/products/A/B"])
+    @pytest.mark.parametrize("path", ["/v1/orders", "/v1/cart", "/v1/orders/SKN-1", "/v1/orders/SKN-1/invoice"])
     @pytest.mark.parametrize("bad_token", [None, "a.b.c"])
     def test_without_a_valid_one_the_function_is_not_asked(
         self, front: Front, path: str, bad_token: str | None
@@ -123,12 +129,35 @@ class TestTheAuthorizer:
         assert (event["routeKey"], event.get("pathParameters")) == (route, parameters)
         assert "authorizer" not in event["requestContext"]
 
-    def test_another_method_on_a_public_path_is_not_public(self, front: Front) -> None:
-        assert_problem(front.call("DELETE", "/v1/products"), 401, "unauthenticated")
+    @pytest.mark.parametrize("with_token", [True, False])
+    @pytest.mark.parametrize(
+        ("method", "path"),
+        [
+            ("GET", "/v1/nothing"),
+            ("GET", "/"),
+            ("GET", "/health/"),
+            ("GET", "/v1/products/A/B"),
+            ("GET", "/v1//products"),
+            ("DELETE", "/v1/products"),
+            ("HEAD", "/v1/products"),
+            ("HEAD", "/health"),
+            ("OPTIONS", "/v1/orders"),
+            ("PATCH", "/v1/orders"),
+        ],
+    )
+    def test_a_path_or_method_without_a_route_is_a_404_before_any_token_counts(
+        self, front: Front, token: str, method: str, path: str, with_token: bool
+    ) -> None:
+        response = front.call(method, path, token=token if with_token else None)
+        assert response.status_code == 404
+        assert method == "HEAD" or response.json is not None
+        assert front.function.events == []
 
-    def test_the_routes_that_the_api_calls_public_are_those_that_it_lets_pass(self) -> None:
-        public = {f"{route.method} {route.path}" for route in ROUTES if route.public}
-        assert public == set(PUBLIC_ROUTES)
+    def test_the_routes_are_those_of_the_api(self) -> None:
+        for route in ROUTES:
+            found = api_routes().find(route.method, route.path.replace("{", "").replace("}", ""))
+            assert found is not None
+            assert (found.key, found.needs_token) == (f"{route.method} {route.path}", not route.public)
 
 
 class TestTheIntegration:
@@ -170,6 +199,69 @@ class TestTheIntegration:
         assert front.function.events == []
 
 
+class TestABodyThatCannotBeRead:
+    @pytest.mark.parametrize(
+        ("head", "body"),
+        [
+            ("Transfer-Encoding: chunked", b"zz\r\n{}\r\n0\r\n\r\n"),
+            ("Transfer-Encoding: chunked", b"-1\r\n{}\r\n0\r\n\r\n"),
+            ("Transfer-Encoding: chunked", b"2\r\n{}garbage\r\n"),
+            ("Transfer-Encoding: chunked", b"ff\r\n{}"),
+            ("Content-Length: 100", b"{}"),
+        ],
+    )
+    def test_is_a_problem_with_a_request_id(self, front: Front, head: str, body: bytes) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            front.gateway.serve(listener)
+            with socket.create_connection(listener.getsockname(), timeout=20) as connection:
+                connection.sendall(
+                    f"POST /v1/payments/webhook HTTP/1.1\r\nHost: 127.0.0.1\r\n{head}\r\n\r\n".encode() + body
+                )
+                connection.shutdown(socket.SHUT_WR)
+                answer = http.client.HTTPResponse(connection)
+                answer.begin()
+                problem = json.loads(answer.read())
+            front.gateway.stop()
+        assert (answer.status, answer.getheader("Content-Type")) == (400, "application/problem+json")
+        assert problem["code"] == "request_malformed"
+        assert problem["request_id"] == answer.getheader("X-Request-Id")
+        assert front.function.events == []
+
+
+class TestWhatAGatewayDoesNotTake:
+    def test_is_a_head_above_its_limit(self, front: Front, token: str) -> None:
+        limit = HTTP.gateway_max_head_bytes
+        assert front.call("GET", "/v1/products", headers={"X-Long": "x" * (limit - 100)}).status_code == 200
+        assert_problem(front.call("GET", "/v1/products", headers={"X-Long": "x" * limit}), 431, "head_too_large")
+        assert_problem(front.call("GET", f"/v1/products?{'x' * limit}"), 431, "head_too_large")
+
+
+class TestAMistakeOfOurs:
+    def test_is_a_problem_with_a_request_id_and_stands_in_the_log(
+        self, front: Front, token: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(front.gateway, "_read_body", lambda _: 1 / 0)
+        response = front.call("GET", "/v1/cart", token=token)
+        assert_problem(response, 500, "internal_error")
+        failed, refused = map(json.loads, (tmp_path / "gateway.log").read_text().splitlines())
+        assert (failed["message"], failed["error"]) == ("http.failed", "ZeroDivisionError")
+        assert failed["request_id"] == refused["request_id"] == response.headers["X-Request-Id"]
+
+    def test_a_full_disk_changes_no_answer(self, front: Front, monkeypatch: pytest.MonkeyPatch) -> None:
+        def no_space(*_: object) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(os, "write", no_space)
+        assert_problem(front.call("GET", "/v1/cart"), 401, "unauthenticated")
+
+
+class TestTheBareAddress:
+    def test_leads_a_person_to_the_page_and_tells_a_program_what_aws_would(self, front: Front) -> None:
+        visit = front.call("GET", "/", headers={"Accept": "text/html,*/*"})
+        assert (visit.status_code, visit.headers["Location"]) == (302, "/_local/")
+        assert_problem(front.call("GET", "/"), 404, "route_unknown")
+
+
 class TestHealth:
     def test_it_is_ok_when_nothing_is_missing(self, front: Front) -> None:
         response = front.call("GET", "/health")
@@ -203,8 +295,8 @@ class TestTheLogOfTheGateway:
     @pytest.mark.parametrize(
         ("method", "path", "route"),
         [
-            ("GET", "/v1/orders/canary@example.com", "$default"),
-            ("CANARY", "/v1/orders/1", "$default"),
+            ("GET", "/v1/orders/canary@example.com", "GET /v1/orders/{order_number}"),
+            ("CANARY", "/v1/orders/1", "-"),
             ("GET", "/_local/canary", "/_local/"),
             ("POST", "/v1/payments/webhook/canary", "POST /v1/payments/webhook/{gateway}"),
         ],

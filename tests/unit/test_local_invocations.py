@@ -4,6 +4,7 @@ import http.client
 import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -13,6 +14,7 @@ from botocore.credentials import Credentials
 
 from local.function import InvocationFailed
 from local.invocations import Invocations, invocation_secret
+from local.logbook import LogBook
 from local.settings import REGION
 from local.state import Secrets
 from skincare.adapters.aws import AwsSession
@@ -45,8 +47,8 @@ def function() -> Echo:
 
 
 @pytest.fixture
-def url(function: Echo) -> Iterator[str]:
-    invocations = Invocations({"skincare-local-oncall": function}, secrets=SECRETS)
+def url(function: Echo, tmp_path: Path) -> Iterator[str]:
+    invocations = Invocations({"skincare-local-oncall": function}, secrets=SECRETS, log=LogBook(tmp_path, None))
     invocations.serve()
     yield invocations.url
     invocations.stop()

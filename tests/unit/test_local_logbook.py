@@ -1,10 +1,16 @@
+import errno
 import io
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from local.logbook import LogBook, readable
+
+
+def no_space(_descriptor: int, _content: bytes) -> int:
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 class ClosedTerminal(io.StringIO):
@@ -73,3 +79,31 @@ class TestTheLogBook:
         log.relay("api", "two")
         log.close()
         assert (tmp_path / "api.log").read_text() == "one\ntwo\n"
+
+    def test_a_full_disk_stops_nothing_and_what_it_swallowed_is_counted(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        log = LogBook(tmp_path, None)
+        log.relay("api", "before")
+        with monkeypatch.context() as disk:
+            disk.setattr(os, "write", no_space)
+            for _ in range(3):
+                log.relay("api", "swallowed")
+        log.relay("api", "after")
+        log.close()
+        before, lost, after = (tmp_path / "api.log").read_text().splitlines()
+        assert (before, after) == ("before", "after")
+        assert {name: json.loads(lost)[name] for name in ("message", "lines")} == {
+            "message": "log.lines_lost",
+            "lines": 3,
+        }
+
+    def test_what_json_does_not_know_stops_nothing(self, tmp_path: Path) -> None:
+        log = LogBook(tmp_path, None)
+        log.event("api", "some.event", at=tmp_path)
+        assert json.loads((tmp_path / "api.log").read_text())["at"] == str(tmp_path)
+
+    def test_a_line_that_a_kill_cut_off_takes_no_other_with_it(self, tmp_path: Path) -> None:
+        (tmp_path / "api.log").write_text('{"message": "half')
+        LogBook(tmp_path, None).relay("api", "whole")
+        assert (tmp_path / "api.log").read_text().splitlines()[-1] == "whole"

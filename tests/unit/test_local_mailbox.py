@@ -66,3 +66,10 @@ class TestTheMailbox:
         (tmp_path / "mails.jsonl").write_bytes(line + b"\n")
         mailbox.record(request(message()))
         assert [mail["to"] for mail in mailbox.newest_first()] == ["buyer@example.com"]
+
+    def test_a_line_that_a_kill_cut_off_does_not_swallow_the_next_mail(self, mailbox: Mailbox, tmp_path: Path) -> None:
+        mailbox.record(request(message("before")))
+        with (tmp_path / "mails.jsonl").open("a") as file:
+            file.write('{"to": "bu')
+        Mailbox(tmp_path / "mails.jsonl").record(request(message("after")))
+        assert [mail["subject"] for mail in mailbox.newest_first()] == ["after", "before"]

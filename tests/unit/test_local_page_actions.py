@@ -139,7 +139,7 @@ def shop() -> Iterator[tuple[Shop, WebhookDesk]]:
     server = make_server("127.0.0.1", 0, shop, threaded=True)
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     signers = {name: Signer(name, SECRETS[name], OTHER_SECRETS[name]) for name in GATEWAYS}
-    yield shop, WebhookDesk(signers, shop_url=f"http://127.0.0.1:{server.port}")
+    yield shop, WebhookDesk(signers, shop_url=f"http://127.0.0.1:{server.port}", note=lambda _, what: what)
     server.shutdown()
     server.server_close()
 

@@ -8,6 +8,7 @@ import pytest
 from werkzeug import Request
 from werkzeug.test import Client, TestResponse
 
+from local.api_routes import api_routes
 from local.gateway import Gateway
 from local.logbook import LogBook
 from local.page import Site, site
@@ -31,6 +32,7 @@ class Visitor:
         self.log = LogBook(folder, None)
         self.gateway = Gateway(
             NoFunction(),
+            routes=api_routes(),
             tokens=TOKENS,
             missing=list,
             mails=lambda: [{"to": "b@example.com"}, {"to": "a@example.com"}],
@@ -144,7 +146,7 @@ class TestWhoMayLook:
             "Access-Control-Request-Headers": "x-csrf-token",
         }
         response = visitor.call("OPTIONS", "/_local/token", headers=headers)
-        assert response.status_code == 404
+        assert response.status_code == 403
         assert "Access-Control-Allow-Origin" not in response.headers
 
 

@@ -13,6 +13,7 @@ from werkzeug import Request, Response
 from werkzeug.serving import BaseWSGIServer, make_server
 from werkzeug.test import Client, TestResponse
 
+from local.api_routes import api_routes
 from local.gateway import Gateway
 from local.logbook import LogBook
 from local.payment_gateway import PaymentSite
@@ -20,6 +21,7 @@ from local.payment_gateway.book import Book
 from local.payment_gateway.sender import Sender
 from local.settings import PAYMENT_API
 from local.tokens import TokenIssuer, new_signing_key
+from local.webhook_delivery import Signer
 from skincare.payments.errors import SignatureInvalid
 from skincare.payments.gateways.standard_webhooks import StandardWebhooks
 from skincare.payments.models import GatewayEvent, Webhook
@@ -69,10 +71,13 @@ class Visitor:
         self.shop = shop
         self.file = folder / "payments.json"
         self.log = LogBook(folder, None)
-        sender = Sender(f"http://127.0.0.1:{server.port}", secret=KEY, other_secret=OTHER_SECRETS[NAME])
-        site = PaymentSite(Book(self.file), sender, shop_url=HOME, api_key=KEY, log=self.log)
+        signers = {name: Signer(name, SECRETS[name], OTHER_SECRETS[name]) for name in SECRETS}
+        sender = Sender(f"http://127.0.0.1:{server.port}", signers)
+        keys = {name: SECRETS[name] for name in (NAME, "midtrans", "xendit")}
+        site = PaymentSite(Book(self.file), sender, shop_url=HOME, api_keys=keys, log=self.log)
         gateway = Gateway(
             NoFunction(),
+            routes=api_routes(),
             tokens=TokenIssuer(new_signing_key()),
             missing=list,
             mails=list,

@@ -67,7 +67,7 @@ function buildQueue(queue) {
       fact("waiting", queue.waiting === null ? null : queue.waiting + queue.delayed),
       fact("in work", queue.in_work),
       fact("oldest", queue.oldest_s === null ? null : duration(queue.oldest_s)),
-      fact("dead", queue.dead_letters, queue.dead_letters ? "is-bad" : ""),
+      fact("dead", queue.dead, queue.dead ? "is-bad" : ""),
     ),
     queue.oldest_dead_s === null
       ? null

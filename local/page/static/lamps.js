@@ -9,9 +9,15 @@ export function openSwitches() {
 }
 
 export function showLamps(lamps) {
-  const lit = lamps.filter((lamp) => lamp.lit).length;
-  say(byId("lamps-empty"), lit ? `${plural(lit, "alarm")} would sound.` : "No alarm would sound.");
+  const count = lamps.filter((lamp) => lamp.lit).length;
+  say(byId("lamps-empty"), count ? `${plural(count, "alarm")} would sound.` : "No alarm would sound.");
   showItems(byId("lamp-list"), lamps.map(rounded), (lamp) => lamp.name, buildLamp);
+}
+
+/** Say how many alarms would sound, nothing where none would. */
+export function lit(lamps) {
+  const count = lamps.filter((lamp) => lamp.lit).length;
+  return count ? `${plural(count, "alarm")} lit` : "";
 }
 
 // Whole numbers: a lamp is built anew only when its text changes.

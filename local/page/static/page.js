@@ -5,7 +5,7 @@ import { openConfirm } from "./confirm.js";
 import { showDead } from "./dead.js";
 import { byId, say } from "./dom.js";
 import { showJobs, showQueues } from "./engine.js";
-import { broken, openSwitches, showLamps, showSwitches } from "./lamps.js";
+import { broken, lit, openSwitches, showLamps, showSwitches } from "./lamps.js";
 import { openMails, refreshMails } from "./mails.js";
 import { openOrders, showOrders } from "./orders.js";
 import { openShop, refreshProducts, refreshShop } from "./shop.js";
@@ -34,10 +34,12 @@ async function show(state) {
   isUp = true;
   byId("stopped").hidden = true;
   byId("parts").inert = false;
-  const missing = state.missing.join(", ");
-  const running = missing ? `Running without ${missing}` : "Running";
-  const damage = broken(state.switches);
-  showHealth(missing || damage ? "partly" : "up", damage ? `${running}, ${damage}` : running);
+  const missing = [...new Set([...state.health, ...state.missing])].join(", ");
+  const asides = [lit(state.lamps), broken(state.switches)].filter(Boolean);
+  showHealth(
+    missing ? "stopped" : asides.length ? "partly" : "up",
+    [missing ? `Down: no ${missing}` : "Running", ...asides].join(", "),
+  );
 
   showQueues(state.queues);
   showLamps(state.lamps);

@@ -39,6 +39,8 @@ PAYMENT_EVENTS_QUARANTINED = AlarmRule("payment-events-quarantined", 1, "events"
 PAYMENT_ANOMALIES = AlarmRule("payment-anomalies", 1, "anomalies", "payment-anomalies")
 MESSAGES_QUARANTINED = AlarmRule("messages-quarantined", 1, "messages", "messages-quarantined")
 API_ERRORS = AlarmRule("api-errors", 5, "in a minute", "api-errors")
+API_SLOW = AlarmRule("api-slow", 2000, "ms", "api-slow")
+"""What ninety-nine answers of a hundred take at most."""
 WEBHOOKS_REFUSED = AlarmRule("webhooks-refused", 5, "in 5 minutes", "webhooks-refused")
 """A scanner of the internet tries once or twice; a gateway repeats each webhook that is refused."""
 
@@ -55,5 +57,9 @@ ALARM_RULES: tuple[AlarmRule, ...] = (
     PAYMENT_EVENTS_UNAPPLIED,
     PAYMENT_EVENTS_QUARANTINED,
     PAYMENT_ANOMALIES,
+    MESSAGES_QUARANTINED,
+    API_ERRORS,
+    API_SLOW,
+    WEBHOOKS_REFUSED,
 )
 """Those whose values can be seen on one machine."""

@@ -1,0 +1,53 @@
+"""What goes on beside the functions and nobody has to wait for: the relay's schedule, invoices of earlier runs."""
+
+import contextlib
+import threading
+from collections.abc import Callable
+from functools import partial
+
+from local.aws_files import file_of
+from local.function import Function
+from local.functions import INVOICE_BUCKET, Surroundings
+from local.invoices import restore_invoices
+from local.logbook import LogBook
+from local.schedule import Schedule
+from local.settings import RELAY_INTERVAL
+from local.state import StateFolder
+from local.threads import start_thread
+from skincare.bootstrap import build_app
+from skincare.config import Settings
+from skincare.jobs.queues import QueueName
+
+
+def begin_chores(
+    undo: contextlib.ExitStack,
+    relay: Function,
+    surroundings: Surroundings,
+    *,
+    state: StateFolder,
+    log: LogBook,
+    say: Callable[[str], None],
+) -> None:
+    """Begin them; `undo` ends them."""
+    # The first tick starts the container.
+    schedule = Schedule(relay, every=RELAY_INTERVAL, log=log)
+    undo.callback(schedule.stop)
+    schedule.start()
+    stopping = threading.Event()
+    undo.callback(stopping.set)
+    start_thread("invoices", partial(_restore_invoices, surroundings, state, stopping, say), log=log)
+
+
+def _restore_invoices(
+    surroundings: Surroundings, state: StateFolder, stopping: threading.Event, say: Callable[[str], None]
+) -> None:
+    app = build_app(Settings.from_env(surroundings.worker(QueueName.DOCUMENTS).environment))
+    try:
+        restore_invoices(
+            app,
+            is_kept=lambda key: file_of(state.files, INVOICE_BUCKET, key).exists(),
+            stopping=stopping,
+            say=say,
+        )
+    finally:
+        app.database.close()

@@ -1,0 +1,15 @@
+"""What a gateway answers its shop."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from local.payment_gateway.book import Entry, Payment
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An HTTP status and JSON. `event` is what the shop is told of by a webhook, after the answer."""
+
+    status: int
+    body: Any = field(repr=False)
+    event: tuple[Payment, Entry] | None = None

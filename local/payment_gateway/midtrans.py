@@ -1,0 +1,124 @@
+"""Midtrans as its documentation describes it: Snap, status and refund, with the statuses and bodies of the sandbox.
+
+https://docs.midtrans.com/reference/backend-integration and …/get-transaction-status
+"""
+
+import re
+import uuid
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import quote
+
+from local.payment_gateway.answer import Answer
+from local.payment_gateway.book import Book, Entry, Payment
+from local.problems import Refused
+from local.webhooks import word_of
+from skincare.payments.gateways.midtrans import JAKARTA
+from skincare.payments.models import EventStatus
+
+NAME = "midtrans"
+_PATH = re.compile(r"/v2/([^/]+)/(status|refund)")
+_CODES = {"pending": "201", "deny": "202", "expire": "407"}
+_TRIES = {EventStatus.PENDING, EventStatus.FAILED, EventStatus.EXPIRED}
+_LONGEST = timedelta(days=1)
+
+
+class Midtrans:
+    """Answers the shop; the caller has checked its server key."""
+
+    def __init__(self, book: Book, *, page_url: str) -> None:
+        """`page_url` is where a customer pays; the reference is added to it."""
+        self._book = book
+        self._page_url = page_url
+
+    def answer(self, method: str, path: str, read: Callable[[], Mapping[str, Any]]) -> Answer | None:
+        """Return the answer to a request whose JSON body `read` gives, None where there is nothing."""
+        if (method, path) == ("POST", "/snap/v1/transactions"):
+            return self._snap(read())
+        match = _PATH.fullmatch(path)
+        if match is None:
+            return None
+        payment = self._book.known(match[1], gateway=NAME)
+        # Nobody has chosen how to pay before something happened.
+        if payment is None or not payment.entries:
+            return Answer(404, _refusal("404", "Transaction doesn't exist."))
+        if (method, match[2]) == ("GET", "status"):
+            return Answer(200, transaction(payment))
+        if (method, match[2]) == ("POST", "refund"):
+            return self._refund(payment, read())
+        return None
+
+    def _snap(self, body: Mapping[str, Any]) -> Answer:
+        try:
+            details = body["transaction_details"]
+            reference, amount = str(details["order_id"]), int(details["gross_amount"])
+            minutes = int(body.get("expiry", {}).get("duration", _LONGEST.total_seconds() / 60))
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return Answer(400, {"error_messages": ["transaction_details is required"]})
+        known = self._book.known(reference, gateway=NAME)
+        if known is not None and known.entries:
+            return Answer(400, {"error_messages": ["transaction_details.order_id has already been taken"]})
+        until = datetime.now(UTC) + timedelta(minutes=minutes)
+        self._book.open(reference, amount, until.isoformat(), gateway=NAME)
+        url = f"{self._page_url}?reference={quote(reference)}"
+        return Answer(201, {"token": str(uuid.uuid4()), "redirect_url": url})
+
+    def _refund(self, payment: Payment, body: Mapping[str, Any]) -> Answer:
+        key, amount = body.get("refund_key"), body.get("amount")
+        if payment.paid is None or not isinstance(key, str) or not isinstance(amount, int):
+            return Answer(200, _refusal("412", "Merchant cannot modify the status of the transaction"))
+        try:
+            _, entry, is_new = self._book.refund(payment.paid.transaction_id, amount, key)
+        except Refused:
+            return Answer(200, _refusal("412", "Merchant cannot modify the status of the transaction"))
+        told = {"status_code": "200", "refund_key": key, "order_id": payment.reference}
+        return Answer(200, told, event=(payment, entry) if is_new else None)
+
+
+def transaction(payment: Payment) -> dict[str, Any]:
+    """Return what a status call tells of a payment to which something happened: its newest state, and all refunds."""
+    refunds = [entry for entry in payment.entries if entry.refund_id is not None]
+    # What was paid stays paid, whatever other tries come to.
+    newest = [entry for entry in payment.entries if not payment.paid or entry.status not in _TRIES][-1]
+    word = word_of(NAME, newest.status)
+    is_made_of_a_payment = bool(refunds) or newest.status == EventStatus.CHARGEBACK
+    total = payment.amount_rupiah if is_made_of_a_payment else newest.amount_rupiah
+    told: dict[str, Any] = {
+        "status_code": _CODES.get(word, "200"),
+        "status_message": "Success, transaction is found",
+        "transaction_id": (payment.paid or newest).transaction_id,
+        "order_id": payment.reference,
+        "gross_amount": f"{payment.paid.amount_rupiah if payment.paid else total}.00",
+        "currency": "IDR",
+        "payment_type": "qris",
+        "transaction_time": _naive(newest.occurred_at),
+        "transaction_status": word,
+        "fraud_status": "accept",
+        "merchant_id": "G000000000",
+    }
+    if payment.paid:
+        told["settlement_time"] = _naive(payment.paid.occurred_at)
+    if refunds:
+        told["refund_amount"] = f"{sum(each.amount_rupiah for each in refunds)}.00"
+        told["refunds"] = [_refund(number, each) for number, each in enumerate(refunds, start=1)]
+    return told
+
+
+def _refund(number: int, entry: Entry) -> dict[str, Any]:
+    return {
+        "refund_chargeback_id": number,
+        "refund_amount": f"{entry.amount_rupiah}.00",
+        "created_at": _naive(entry.occurred_at),
+        "reason": "",
+        "refund_key": entry.refund_id,
+    }
+
+
+def _naive(moment: str) -> str:
+    """Return a time as Midtrans writes it: Jakarta's, without a zone."""
+    return datetime.fromisoformat(moment).astimezone(JAKARTA).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _refusal(code: str, message: str) -> dict[str, Any]:
+    return {"status_code": code, "status_message": message, "id": str(uuid.uuid4())}
