@@ -18,6 +18,7 @@ from api.identity import customer_of
 from api.problems import ProblemType, problem
 from api.route import Request, Route
 from api.routes import cart, health, invoices, orders, payments, products
+from api.schemas import Query
 from api.validation import read_path, read_query, validated
 from skincare.app import App
 from skincare.carts.errors import CartFull
@@ -130,7 +131,7 @@ def handle(event: object, context: LambdaContext, app: Callable[[], App]) -> dic
     try:
         exchange = _Exchange(app(), read_event(event), request_id)
     except (errors.RequestMalformed, ConfigurationError) as error:
-        refusal = _refuse(error, request_id)
+        refusal = _refuse(error, request_id, None)
         answer: dict[str, Any] = {
             "statusCode": refusal.status_code,
             "headers": refusal.headers,
@@ -165,7 +166,8 @@ def _make_resolver() -> APIGatewayHttpResolver:
     resolver = APIGatewayHttpResolver(debug=False)
 
     def refuse(error: Exception) -> Response[str]:
-        return _refuse(error, resolver.context["exchange"].request_id)
+        exchange: _Exchange = resolver.context["exchange"]
+        return _refuse(error, exchange.request_id, exchange.route)
 
     def not_found(_: Exception) -> Response[str]:
         raise _unmatched(resolver.context["exchange"].event.path)
@@ -194,7 +196,7 @@ def _call(route: Route[Any, Any], exchange: _Exchange, path: Mapping[str, str]) 
     check_size(event)
     request = Request(
         path=read_path(path),
-        query=None if route.query is None else read_query(route.query, event.query_string),
+        query=_query(route, event),
         body=_body(route, event),
         headers=event.headers,
         claims=event.claims,
@@ -210,6 +212,11 @@ def _call(route: Route[Any, Any], exchange: _Exchange, path: Mapping[str, str]) 
     )
 
 
+def _query(route: Route[Any, Any], event: HttpEvent) -> Any:
+    found = read_query(route.query or Query, event.query_string)
+    return None if route.query is None else found
+
+
 def _body(route: Route[Any, Any], event: HttpEvent) -> Any:
     if route.takes_bytes:
         return read_bytes(event)
@@ -221,7 +228,7 @@ def _unmatched(path: str) -> errors.RouteUnknown | errors.MethodNotAllowed:
     return errors.MethodNotAllowed(tuple(sorted(allowed))) if allowed else errors.RouteUnknown()
 
 
-def _refuse(error: Exception, request_id: str) -> Response[str]:
+def _refuse(error: Exception, request_id: str, route: Route[Any, Any] | None) -> Response[str]:
     meaning = next(MEANINGS[ancestor] for ancestor in type(error).__mro__ if ancestor in MEANINGS)
     if meaning.problem is problems.INTERNAL_ERROR:
         logger.error("http.error", error=describe(error), frames=trace(error))
@@ -229,9 +236,12 @@ def _refuse(error: Exception, request_id: str) -> Response[str]:
         logger.error("http.misconfigured", error=describe(error))
     elif meaning.problem is problems.UNAVAILABLE:
         logger.warning("http.unavailable", error=describe(error))
+    members = {} if route is None else {"detail": route.detail_of(meaning.problem)}
     return Response(
         status_code=meaning.problem.status,
         content_type=problems.CONTENT_TYPE,
-        body=problem(meaning.problem, request_id, **meaning.members(error)).model_dump_json(exclude_none=True),
+        body=problem(meaning.problem, request_id, **(members | meaning.members(error))).model_dump_json(
+            exclude_none=True
+        ),
         headers=dict(meaning.headers(error)),
     )

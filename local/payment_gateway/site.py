@@ -21,6 +21,7 @@ from local.problems import Refused
 from local.settings import PAYMENT_API
 from local.webhook_delivery import Delivery
 from skincare.payments.models import attempt_named
+from skincare.text import flaw, is_blank
 
 PAGE = "/_local/pay/"
 _STATE = PAGE + "state"
@@ -143,7 +144,7 @@ def _shown(payment: Payment) -> dict[str, Any]:
 
 def _text(wishes: dict[str, Any], name: str) -> str:
     value = wishes.get(name)
-    if not isinstance(value, str) or not 1 <= len(value) <= 128 or not value.isprintable():
+    if not isinstance(value, str) or len(value) > 128 or flaw(value) or is_blank(value):
         raise _invalid(name)
     return value
 

@@ -11,7 +11,6 @@ from api.route import Request, Route
 from api.schemas import PaymentAnswer, WebhookAnswer
 from skincare.app import App
 from skincare.config import require
-from skincare.identifiers import OrderNumber
 from skincare.observability import logger
 from skincare.payments import service
 from skincare.payments.attempts.models import PaymentStart
@@ -33,7 +32,7 @@ def start_payment(request: Request[None, None], app: App) -> PaymentStart:
     It answers the gateway's page. While that can be used every call answers the same one; after `expires_at`, or
     once the gateway has closed it, the next call opens another.
     """
-    order_number = OrderNumber(request.path["order_number"])
+    order_number = request.order_number
     started = start(
         request.customer.user_id,
         order_number,
