@@ -356,9 +356,9 @@ class TestStories:
         story = ask(app, requests.ShowOrder(order_number=number))
         assert story is not None
         told = [(each.what, each.detail) for each in story.happenings]
-        assert ("refund requested", f"standard_webhooks, Rp 50000, now refused: too late ({not_done.key})") in told
-        assert ("refund requested", f"standard_webhooks, Rp 50000, now booked ({done.key})") in told
-        assert ("refund booked", f"Rp 50000 ({done.key})") in told
+        assert ("refund requested", f"standard_webhooks, Rp50.000, now refused: too late ({not_done.key})") in told
+        assert ("refund requested", f"standard_webhooks, Rp50.000, now booked ({done.key})") in told
+        assert ("refund booked", f"Rp50.000 ({done.key})") in told
         assert "invoice number taken" in [what for what, _ in told]
 
     def test_an_expiry_is_told(self, app: App, conn: Connection) -> None:
