@@ -235,7 +235,8 @@ def _schemas() -> dict[str, Any]:
         "description": "What the gateway on AWS answers by itself.",
         "properties": {
             "message": {"type": "string"},
-            "code": {"type": "null", "description": "Never there: only problems have a code."},
+            # So that a typed client may look at `code` before it knows who has answered.
+            "code": {"type": "string", "enum": [""], "description": "Never there: only problems have a code."},
         },
         "required": ["message"],
     }

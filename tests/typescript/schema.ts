@@ -419,7 +419,7 @@ export interface components {
         };
         /**
          * ConcurrentRequestProblem
-         * @description Another request for the same key, cart or products is running. Repeat this one, with the same Idempotency-Key.
+         * @description Another request for the same cart, order or products is running. Repeat this one shortly.
          */
         ConcurrentRequestProblem: {
             /**
@@ -462,6 +462,11 @@ export interface components {
         /** @description What the gateway on AWS answers by itself. */
         GatewayMessage: {
             message: string;
+            /**
+             * @description Never there: only problems have a code.
+             * @enum {string}
+             */
+            code?: "";
         };
         /**
          * GatewayUnknownProblem
@@ -1178,7 +1183,7 @@ export interface components {
         };
         /**
          * UnavailableProblem
-         * @description Repeat the request shortly, with the same Idempotency-Key.
+         * @description Repeat the request shortly.
          */
         UnavailableProblem: {
             /**
@@ -1316,6 +1321,17 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
+            /** @description `validation_failed`: The fields listed in errors break a rule. */
+            422: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ValidationFailedProblem"];
+                };
+            };
             /** @description The gateway takes no more requests at the moment. */
             429: {
                 headers: {
@@ -1337,7 +1353,7 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
-            /** @description `unavailable`: Repeat the request shortly, with the same Idempotency-Key. */
+            /** @description `unavailable`: Repeat the request shortly. */
             503: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -1422,7 +1438,7 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
-            /** @description `unavailable`: Repeat the request shortly, with the same Idempotency-Key. */
+            /** @description `unavailable`: Repeat the request shortly. */
             503: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -1516,7 +1532,7 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
-            /** @description `unavailable`: Repeat the request shortly, with the same Idempotency-Key. */
+            /** @description `unavailable`: Repeat the request shortly. */
             503: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -1578,6 +1594,17 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
+            /** @description `validation_failed`: The fields listed in errors break a rule. */
+            422: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ValidationFailedProblem"];
+                };
+            };
             /** @description The gateway takes no more requests at the moment. */
             429: {
                 headers: {
@@ -1599,7 +1626,7 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
-            /** @description `unavailable`: Repeat the request shortly, with the same Idempotency-Key. */
+            /** @description `unavailable`: Repeat the request shortly. */
             503: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -1678,7 +1705,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProductUnknownProblem"];
                 };
             };
-            /** @description `cart_full`: A cart holds at most 50 lines. `concurrent_request`: Another request for the same key, cart or products is running. Repeat this one, with the same Idempotency-Key. */
+            /** @description `cart_full`: A cart holds at most 50 lines. `concurrent_request`: Another request for the same cart, order or products is running. Repeat this one shortly. */
             409: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -1746,7 +1773,7 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
-            /** @description `unavailable`: Repeat the request shortly, with the same Idempotency-Key. */
+            /** @description `unavailable`: Repeat the request shortly. */
             503: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -1810,7 +1837,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProductUnknownProblem"];
                 };
             };
-            /** @description `concurrent_request`: Another request for the same key, cart or products is running. Repeat this one, with the same Idempotency-Key. */
+            /** @description `concurrent_request`: Another request for the same cart, order or products is running. Repeat this one shortly. */
             409: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -1867,7 +1894,7 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
-            /** @description `unavailable`: Repeat the request shortly, with the same Idempotency-Key. */
+            /** @description `unavailable`: Repeat the request shortly. */
             503: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -1966,7 +1993,7 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
-            /** @description `unavailable`: Repeat the request shortly, with the same Idempotency-Key. */
+            /** @description `unavailable`: Repeat the request shortly. */
             503: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -2036,7 +2063,7 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
-            /** @description `cart_already_ordered`: This version of the cart became the order named here under another Idempotency-Key. `cart_empty`: There is nothing in the cart to order. `cart_full`: A cart holds at most 50 lines. `concurrent_request`: Another request for the same key, cart or products is running. Repeat this one, with the same Idempotency-Key. `out_of_stock`: The items listed here ask for more units than are left. `price_changed`: The cart costs more than expected_total_rupiah; total_rupiah is its total now. */
+            /** @description `cart_already_ordered`: This version of the cart became the order named here under another Idempotency-Key. `cart_empty`: There is nothing in the cart to order. `cart_full`: A cart holds at most 50 lines. `concurrent_request`: Another request for the same cart, order or products is running. Repeat this one shortly. Send the same Idempotency-Key. `out_of_stock`: The items listed here ask for more units than are left. `price_changed`: The cart costs more than expected_total_rupiah; total_rupiah is its total now. */
             409: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -2104,7 +2131,7 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
-            /** @description `unavailable`: Repeat the request shortly, with the same Idempotency-Key. */
+            /** @description `unavailable`: Repeat the request shortly. Send the same Idempotency-Key. */
             503: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -2214,7 +2241,7 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
-            /** @description `unavailable`: Repeat the request shortly, with the same Idempotency-Key. */
+            /** @description `unavailable`: Repeat the request shortly. */
             503: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -2278,7 +2305,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["OrderUnknownProblem"];
                 };
             };
-            /** @description `concurrent_request`: Another request for the same key, cart or products is running. Repeat this one, with the same Idempotency-Key. `order_not_cancellable`: The order has gone too far to be cancelled. */
+            /** @description `concurrent_request`: Another request for the same cart, order or products is running. Repeat this one shortly. `order_not_cancellable`: The order has gone too far to be cancelled. */
             409: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -2335,7 +2362,7 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
-            /** @description `unavailable`: Repeat the request shortly, with the same Idempotency-Key. */
+            /** @description `unavailable`: Repeat the request shortly. */
             503: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -2462,7 +2489,7 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
-            /** @description `unavailable`: Repeat the request shortly, with the same Idempotency-Key. */
+            /** @description `unavailable`: Repeat the request shortly. */
             503: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -2526,7 +2553,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["OrderUnknownProblem"];
                 };
             };
-            /** @description `concurrent_request`: Another request for the same key, cart or products is running. Repeat this one, with the same Idempotency-Key. `order_not_payable`: The order is not pending any more, or its time to be paid is over. */
+            /** @description `concurrent_request`: Another request for the same cart, order or products is running. Repeat this one shortly. `order_not_payable`: The order is not pending any more, or its time to be paid is over. */
             409: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -2583,7 +2610,7 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
-            /** @description `unavailable`: Repeat the request shortly, with the same Idempotency-Key. */
+            /** @description `unavailable`: Repeat the request shortly. */
             503: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -2668,6 +2695,17 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
+            /** @description `validation_failed`: The fields listed in errors break a rule. */
+            422: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ValidationFailedProblem"];
+                };
+            };
             /** @description The gateway takes no more requests at the moment. */
             429: {
                 headers: {
@@ -2689,7 +2727,7 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
-            /** @description `unavailable`: Repeat the request shortly, with the same Idempotency-Key. */
+            /** @description `unavailable`: Repeat the request shortly. */
             503: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -2809,7 +2847,7 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
-            /** @description `unavailable`: Repeat the request shortly, with the same Idempotency-Key. */
+            /** @description `unavailable`: Repeat the request shortly. */
             503: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
