@@ -384,9 +384,17 @@ class TestOtherScreens:
         assert result.stdout.startswith(f"Order {number}: pending, Rp150.000\n")
         assert "send_confirmation_email, now cancelled" in result.stdout
         assert as_json(run("order", number, "--json"))["order_number"] == number
-        assert run("order", number.lower()).exit_code == 0
         assert run("order", ORDER).exit_code == 1
         assert run("order", "nonsense").exit_code == 2
+
+    @pytest.mark.parametrize("heard", ["skn-ooooo-oooo1", "OOOOO OOOOL", " SKN 00000 0000I", "SKN–00000–00001"])
+    def test_is_found_as_its_number_was_heard(self, run: Run, conn: Connection, heard: str) -> None:
+        job = dead_job(conn, order_number=ORDER)
+        found = as_json(run("dlq", "redrive", "--order", heard, "--dry-run", "--json"))
+        assert [each["id"] for each in found["jobs"]] == [str(job.job_id)]
+        # Nobody has it, but everybody could read it.
+        assert run("order", heard).exit_code == 1
+        assert run("payments", "refund", heard, "--reason", "x").exit_code == 1
 
 
 class TestWhenNobodyAnswers:
