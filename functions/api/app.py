@@ -240,7 +240,7 @@ def _refuse(error: Exception, request_id: str, route: Route[Any, Any] | None) ->
     return Response(
         status_code=meaning.problem.status,
         content_type=problems.CONTENT_TYPE,
-        body=problem(meaning.problem, request_id, **(members | meaning.members(error))).model_dump_json(
+        body=problem(meaning.problem, request_id, **{**members, **meaning.members(error)}).model_dump_json(
             exclude_none=True
         ),
         headers=dict(meaning.headers(error)),

@@ -23,7 +23,9 @@ def models() -> Iterator[type[BaseModel]]:
             yield route.body
         if route.query is not None:
             yield route.query
-    yield from (*REQUESTS, Death, *PAYLOADS)
+    yield from REQUESTS
+    yield Death
+    yield from PAYLOADS
 
 
 FIELDS = [

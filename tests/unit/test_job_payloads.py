@@ -1,6 +1,7 @@
 """What a job may carry: identifiers as we write them, and a refusal that never repeats what came instead."""
 
 import re
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import given
@@ -17,9 +18,13 @@ CARRYING = [payload for payload in PAYLOADS if payload.model_fields]
 every_payload = pytest.mark.parametrize("payload", CARRYING, ids=lambda payload: payload.job_type)
 
 
-def run(payload: type[JobPayload], content: dict[str, object]) -> list[object]:
+def run(payload: type[JobPayload], content: Mapping[str, object]) -> list[object]:
     handled: list[object] = []
-    Registration(payload, lambda job, _: handled.append(job)).run(content, None)
+
+    def handle(job: object, _: object) -> None:
+        handled.append(job)
+
+    Registration[None](payload, handle).run(dict(content), None)
     return handled
 
 
