@@ -71,7 +71,10 @@ _IDEMPOTENCY_KEY = {
 _PATH_PARAMETERS = {
     "sku": "A product's stock keeping unit.",
     "gateway": "A payment gateway: midtrans, xendit or doku.",
-    "order_number": "As answered when the order was placed: SKN-XXXXX-XXXXX.",
+    "order_number": (
+        "As answered when the order was placed: SKN-XXXXX-XXXXX. Case, blanks and hyphens do not matter; O is read as "
+        "0, I and L as 1, and SKN may be left out."
+    ),
 }
 
 

@@ -2152,7 +2152,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description As answered when the order was placed: SKN-XXXXX-XXXXX. */
+                /** @description As answered when the order was placed: SKN-XXXXX-XXXXX. Case, blanks and hyphens do not matter; O is read as 0, I and L as 1, and SKN may be left out. */
                 order_number: string;
             };
             cookie?: never;
@@ -2262,7 +2262,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description As answered when the order was placed: SKN-XXXXX-XXXXX. */
+                /** @description As answered when the order was placed: SKN-XXXXX-XXXXX. Case, blanks and hyphens do not matter; O is read as 0, I and L as 1, and SKN may be left out. */
                 order_number: string;
             };
             cookie?: never;
@@ -2383,7 +2383,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description As answered when the order was placed: SKN-XXXXX-XXXXX. */
+                /** @description As answered when the order was placed: SKN-XXXXX-XXXXX. Case, blanks and hyphens do not matter; O is read as 0, I and L as 1, and SKN may be left out. */
                 order_number: string;
             };
             cookie?: never;
@@ -2510,7 +2510,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description As answered when the order was placed: SKN-XXXXX-XXXXX. */
+                /** @description As answered when the order was placed: SKN-XXXXX-XXXXX. Case, blanks and hyphens do not matter; O is read as 0, I and L as 1, and SKN may be left out. */
                 order_number: string;
             };
             cookie?: never;
