@@ -12,6 +12,8 @@ from cli.redrive import Redrive, Redriven, dead_jobs, deaths_of, which_jobs
 from cli.stories import print_job
 from cli.tables import age, print_facts, print_json, print_table
 from cli.watching import watch_jobs, went_well
+from skincare.identifiers import read_order_number
+from skincare.moments import read_moment
 
 if TYPE_CHECKING:
     from skincare.operations.models import DeadGroup, DeadList
@@ -71,9 +73,14 @@ def redrive(
     jobs: JobIds = None,
     job_type: Annotated[str | None, typer.Option("--type", help="Only jobs of this type.")] = None,
     error: Annotated[str | None, typer.Option(help="Only jobs that died of this class of error.")] = None,
-    order: Annotated[str | None, typer.Option(help="Only jobs of this order.")] = None,
+    order: Annotated[str | None, typer.Option(parser=read_order_number, help="Only jobs of this order.")] = None,
     before: Annotated[
-        datetime | None, typer.Option(help="Only jobs that failed last before this time (UTC where it says no zone).")
+        datetime | None,
+        typer.Option(
+            metavar="TIME",
+            parser=read_moment,
+            help="Only jobs that failed last before this time, such as 2026-11-30 22:27:52 WIB; WIB is the default.",
+        ),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="All dead jobs.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print which jobs are meant.")] = False,

@@ -50,11 +50,13 @@ def typed[R: Request](request: type[R], **fields: Any) -> R:
     """Return a request made of what was typed; what does not fit ends the command as the function would end it."""
     from pydantic import ValidationError
 
+    from oncall.refusals import broken_rules
+
     try:
         return request(**fields)
     except ValidationError as error:
-        wrong = ", ".join(str(problem["loc"][0]).replace("_", " ") for problem in error.errors())
-        end(Exit.WRONG, f"This does not fit: {wrong}.")
+        rules = broken_rules(error).items()
+        end(Exit.WRONG, "".join(f"The {field.replace('_', ' ')} {rule}.\n" for field, rule in rules).rstrip())
 
 
 class OnCall:

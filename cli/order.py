@@ -7,10 +7,13 @@ import typer
 from cli.oncall import LOCAL, AsJson, Exit, OnCall, Stage, end, typed
 from cli.stories import print_order
 from cli.tables import print_json
+from skincare.identifiers import read_order_number
 
 
 def order(
-    number: Annotated[str, typer.Argument(metavar="ORDER", help="The order's number, SKN-XXXXX-XXXXX.")],
+    number: Annotated[
+        str, typer.Argument(metavar="ORDER", parser=read_order_number, help="The order's number, as heard or written.")
+    ],
     *,
     stage: Stage = LOCAL,
     as_json: AsJson = False,
@@ -18,7 +21,7 @@ def order(
     """Print what happened to an order, oldest first, without a word about who ordered."""
     from oncall.requests import ShowOrder
 
-    story = OnCall(stage).ask(typed(ShowOrder, order_number=number.upper()))
+    story = OnCall(stage).ask(typed(ShowOrder, order_number=number))
     if story is None:
         end(Exit.NOT_ALL, "There is no such order.")
     if as_json:

@@ -6,7 +6,9 @@ from uuid import UUID, uuid4
 import typer
 
 from cli.oncall import LOCAL, AsJson, Exit, OnCall, Stage, end, typed
-from cli.tables import age, print_json, print_table
+from cli.tables import Rupiah, age, print_json, print_table
+from skincare.identifiers import read_order_number
+from skincare.money import read_rupiah, rupiah
 
 app = typer.Typer(no_args_is_help=True, help="Payment events, and money that does not fit.")
 
@@ -46,14 +48,14 @@ def list_command(*, stage: Stage = LOCAL, as_json: AsJson = False) -> None:
                     a.kind,
                     a.task,
                     a.order_number,
-                    a.expected_rupiah,
-                    a.amount_rupiah,
-                    a.give_back_rupiah,
+                    Rupiah(a.expected_rupiah),
+                    Rupiah(a.amount_rupiah),
+                    Rupiah(a.give_back_rupiah),
                     f"{age(a.created_at)} ago",
                 )
                 for a in found.anomalies
             ],
-            title="\nOpen anomalies (whole rupiah)",
+            title="\nOpen anomalies",
         )
 
 
@@ -99,10 +101,15 @@ def review(
 
 @app.command()
 def refund(
-    order: Annotated[str, typer.Argument(metavar="ORDER", help="The order's number.")],
+    order: Annotated[
+        str, typer.Argument(metavar="ORDER", parser=read_order_number, help="The order's number, as heard or written.")
+    ],
     *,
     reason: Annotated[str, typer.Option(help="Why; the gateway is told, and it is written down.")],
-    amount: Annotated[int | None, typer.Option(min=1, help="Whole rupiah; all that is left by default.")] = None,
+    amount: Annotated[
+        int | None,
+        typer.Option(metavar="RUPIAH", parser=read_rupiah, help="59000 or Rp59.000; all that is left by default."),
+    ] = None,
     anomaly: Annotated[int | None, typer.Option(help="The anomaly whose money goes back.")] = None,
     transaction: Annotated[str | None, typer.Option(help="The transaction; the one that pays by default.")] = None,
     key: Annotated[str | None, typer.Option(help="Names this refund: asked for twice, it is made once.")] = None,
@@ -128,7 +135,7 @@ def refund(
     if as_json:
         print_json(asked)
     else:
-        print(f"Refund {asked.key} of {asked.amount_rupiah} rupiah to {asked.gateway} is {asked.state}.")
+        print(f"Refund {asked.key} of {rupiah(asked.amount_rupiah)} to {asked.gateway} is {asked.state}.")
 
 
 @app.command()

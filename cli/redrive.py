@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -55,9 +55,7 @@ def which_jobs(
     order: str | None = None,
     before: datetime | None = None,
 ) -> Which:
-    """Return which jobs a command line means."""
-    if before is not None and before.tzinfo is None:
-        before = before.replace(tzinfo=UTC)
+    """Return which jobs a command line means; `before` carries its zone."""
     found = {"job_type": job_type, "error_class": error, "order_number": order, "failed_before": before}
     return Which(list(dict.fromkeys(job_ids)) if job_ids else None, found)
 

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from cli.oncall import Exit, OnCall, end
 from cli.tables import print_facts, print_json, print_table
+from skincare.money import rupiah
 
 if TYPE_CHECKING:
     from skincare.operations.models import OrderStory
@@ -63,6 +64,5 @@ def print_job(oncall: OnCall, job_id: UUID, *, as_json: bool) -> None:
 
 def print_order(order: "OrderStory") -> None:
     """Print what happened to an order, oldest first."""
-    total = f"{order.total_rupiah:,}".replace(",", ".")
-    print(f"Order {order.order_number}: {order.status}, Rp {total}")
+    print(f"Order {order.order_number}: {order.status}, {rupiah(order.total_rupiah)}")
     print_table(("when", "what", "detail"), [(each.at, each.what, each.detail) for each in order.happenings])

@@ -2,8 +2,14 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
+
+from skincare.moments import iso, shown
+from skincare.money import rupiah
+from skincare.text import escaped
 
 _FILE_WIDTH = 240
 """Where nobody looks at a screen lines are not broken."""
@@ -20,11 +26,13 @@ _COLOURS = {
 }
 
 
-def print_json(value: object) -> None:
-    """Print a value of the function's answers, or anything made of them, as JSON."""
-    from pydantic_core import to_jsonable_python
+class Rupiah(int):
+    """Whole rupiah, in a column of amounts."""
 
-    print(json.dumps(to_jsonable_python(value), indent=2))
+
+def print_json(value: object) -> None:
+    """Print a value of the function's answers, or anything made of them, as JSON; times are UTC."""
+    print(json.dumps(value, default=_jsonable, indent=2))
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str = "") -> None:
@@ -83,10 +91,24 @@ def _text(value: object) -> str:
         case bool():
             return "yes" if value else "no"
         case datetime():
-            return f"{value.astimezone():%d.%m. %H:%M:%S}"
+            return shown(value)
+        case Rupiah():
+            return rupiah(value)
         case _:
-            # What a stranger sent must not move the cursor or colour the screen.
-            return "".join(letter if letter.isprintable() else "·" for letter in str(value))
+            # What a stranger sent must not move the cursor, colour the screen or look like another text.
+            return escaped(str(value))
+
+
+def _jsonable(value: object) -> object:
+    match value:
+        case datetime():
+            return iso(value)
+        case UUID():
+            return str(value)
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            return {field.name: getattr(value, field.name) for field in fields(value)}
+        case _:
+            raise TypeError(type(value).__name__)
 
 
 def _coloured(text: str) -> str:

@@ -9,6 +9,8 @@ import typer
 
 from cli.system import known_secrets, plain_errors, running_system
 from local.errors import LocalSystemError
+from skincare.identifiers import read_order_number
+from skincare.money import read_rupiah
 
 app = typer.Typer(no_args_is_help=True, help="Webhooks of payment gateways, to the local system.")
 
@@ -42,9 +44,12 @@ def secret(gateway: Annotated[GatewayName, typer.Option(help="Whose secret.")]) 
 def send(
     *,
     gateway: Annotated[GatewayName, typer.Option(help="Who sends it.")],
-    order: Annotated[str, typer.Option(help="The order's number.")],
+    order: Annotated[str, typer.Option(parser=read_order_number, help="The order's number, as heard or written.")],
     status: Annotated[str, typer.Option(help="pending, paid, failed, expired, refunded, … or the gateway's own word.")],
-    amount: Annotated[int | None, typer.Option(help="Whole rupiah; the order's total by default.")] = None,
+    amount: Annotated[
+        int | None,
+        typer.Option(metavar="RUPIAH", parser=read_rupiah, help="59000 or Rp59.000; the order's total by default."),
+    ] = None,
     bad_signature: Annotated[bool, typer.Option("--bad-signature", help="Sign with another secret.")] = False,
     duplicate: Annotated[int, typer.Option(min=0, max=100, help="How many more times to send the same event.")] = 0,
     old: Annotated[bool, typer.Option("--old", help="Sign a time of ten minutes ago.")] = False,

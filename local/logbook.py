@@ -8,11 +8,13 @@ import contextlib
 import json
 import threading
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
 from local.lines import LineFile
+from skincare import moments
+from skincare.text import escaped
 
 _LARGEST_FILE = 5_000_000
 
@@ -84,7 +86,7 @@ class LogBook:
             self._files.clear()
 
     def _show(self, source: str, level: str, text: str) -> None:
-        line = f"{_now():%H:%M:%S} {source:<21} {text}"
+        line = f"{moments.shown(_now())} {source:<21} {escaped(text)}"
         if self._colour and (code := _COLOURS.get(level)):
             line = f"\x1b[{code}m{line}\x1b[0m"
         self._print(line)
@@ -148,4 +150,4 @@ def _plain(value: Any) -> str:
 
 
 def _now() -> datetime:
-    return datetime.now().astimezone()
+    return datetime.now(UTC)

@@ -15,6 +15,7 @@ from api.problems import ProblemType, problem
 from api.route import Request, Route
 from api.router import Router
 from api.routes import cart, health, invoices, orders, payments, products
+from api.schemas import Query
 from api.validation import read_path, read_query, validated
 from skincare.app import App
 from skincare.carts.errors import CartFull
@@ -135,7 +136,7 @@ def handle(event: object, context: LambdaContext, app: Callable[[], App]) -> Htt
         route, parameters = ROUTER.find(http.method, http.path)
         response = _call(route, _request(route, http, parameters, request_id), container)
     except Exception as error:  # noqa: BLE001  each has a meaning to the client
-        response = _refuse(error, request_id)
+        response = _refuse(error, request_id, route)
     response["headers"]["x-request-id"] = request_id
     logger.info(
         "http.request",
@@ -155,13 +156,18 @@ def _request(
     check_size(event)
     return Request(
         path=read_path(parameters),
-        query=None if route.query is None else read_query(route.query, event.query_string),
+        query=_query(route, event),
         body=_body(route, event),
         headers=event.headers,
         claims=event.claims,
         request_id=request_id,
         trace_id=event.trace_id,
     )
+
+
+def _query(route: Route[Any, Any], event: HttpEvent) -> Any:
+    found = read_query(route.query or Query, event.query_string)
+    return None if route.query is None else found
 
 
 def _body(route: Route[Any, Any], event: HttpEvent) -> Any:
@@ -180,7 +186,7 @@ def _call(route: Route[Any, Any], request: Request[Any, Any], app: App) -> HttpR
     )
 
 
-def _refuse(error: Exception, request_id: str) -> HttpResponse:
+def _refuse(error: Exception, request_id: str, route: Route[Any, Any] | None) -> HttpResponse:
     meaning = next(MEANINGS[ancestor] for ancestor in type(error).__mro__ if ancestor in MEANINGS)
     if meaning.problem is problems.INTERNAL_ERROR:
         logger.error("http.error", error=describe(error), frames=trace(error))
@@ -188,11 +194,13 @@ def _refuse(error: Exception, request_id: str) -> HttpResponse:
         logger.error("http.misconfigured", error=describe(error))
     elif meaning.problem is problems.UNAVAILABLE:
         logger.warning("http.unavailable", error=describe(error))
+    members = {} if route is None else {"detail": route.detail_of(meaning.problem)}
+    members |= meaning.members(error)
     return _response(
         status=meaning.problem.status,
         content_type=problems.CONTENT_TYPE,
         headers=meaning.headers(error),
-        body=problem(meaning.problem, request_id, **meaning.members(error)).model_dump_json(exclude_none=True),
+        body=problem(meaning.problem, request_id, **members).model_dump_json(exclude_none=True),
     )
 
 

@@ -13,7 +13,13 @@ from api.http_settings import HTTP
 
 _MAX_BASE64_CHARACTERS = (HTTP.max_body_bytes + 2) // 3 * 4
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
-_JSON = re.compile(r'application/json *(?:; *charset="?utf-8"? *)?', re.IGNORECASE)
+
+# RFC 9110, 5.6.6 and 8.3.1. A semicolon may have nothing behind it.
+_WORD = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"
+_PARAMETER = rf'[ \t]*+;[ \t]*+(?:({_WORD})=(?:({_WORD})|"((?:[^"\\]|\\.)*+)"))?+'
+_MEDIA_TYPE = re.compile(rf"({_WORD}/{_WORD})((?:{_PARAMETER})*+)[ \t]*")
+_PARAMETERS = re.compile(_PARAMETER)
+_UTF_8 = {"utf-8", "utf8"}
 
 
 def check_size(event: HttpEvent) -> None:
@@ -43,7 +49,7 @@ def read_json(event: HttpEvent) -> Any:
     content = _content(event)
     if not content.strip():
         raise RequestMalformed("the body is missing")
-    if not _JSON.fullmatch(event.headers.get("content-type", "").strip()):
+    if not _is_json(event.headers.get("content-type", "")):
         raise MediaTypeUnsupported
     if len(content) > HTTP.max_body_bytes:
         raise BodyTooLarge(HTTP.max_body_bytes)
@@ -77,6 +83,20 @@ def nesting(text: str) -> int:
         elif match[0] in {"]", "}"}:
             depth -= 1
     return deepest
+
+
+def _is_json(content_type: str) -> bool:
+    """Tell whether a content type is that of JSON in UTF-8; other parameters than the charset mean nothing."""
+    read = _MEDIA_TYPE.fullmatch(content_type.strip())
+    if read is None or read[1].lower() != "application/json":
+        return False
+    parameters = _PARAMETERS.findall(read[2])
+    charsets = {
+        (plain or re.sub(r"\\(.)", r"\1", quoted)).lower()
+        for name, plain, quoted in parameters
+        if name.lower() == "charset"
+    }
+    return charsets <= _UTF_8
 
 
 def _content(event: HttpEvent) -> bytes:

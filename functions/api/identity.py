@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from api.errors import Unauthenticated
-from api.text import flaw
 from skincare.addresses import EmailAddress, parse_email
 from skincare.errors import InvalidInput
 from skincare.identifiers import UserId
+from skincare.text import flaw
 
 _LONGEST_USER_ID = 255
 

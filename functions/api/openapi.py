@@ -5,7 +5,7 @@ import json
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 from pydantic import BaseModel
@@ -17,7 +17,7 @@ from api.app import ROUTES
 from api.headers import IDEMPOTENCY_KEY_PATTERN
 from api.problems import ProblemType
 from api.route import Route
-from api.text import ONE_LINE_PATTERN
+from skincare.text import ONE_LINE_PATTERN
 
 _REFERENCE = "#/components/schemas/{model}"
 
@@ -71,7 +71,10 @@ _IDEMPOTENCY_KEY = {
 _PATH_PARAMETERS = {
     "sku": "A product's stock keeping unit.",
     "gateway": "A payment gateway: midtrans, xendit or doku.",
-    "order_number": "As answered when the order was placed: SKN-XXXXX-XXXXX.",
+    "order_number": (
+        "As answered when the order was placed: SKN-XXXXX-XXXXX. Case, blanks and hyphens do not matter; O is read as "
+        "0, I and L as 1, and SKN may be left out."
+    ),
 }
 
 
@@ -185,7 +188,10 @@ def _failures(route: Route[Any, Any]) -> dict[str, Any]:
         by_status[kind.status].append(kind)
     # Of a public route the gateway asks no token: a 401 there is the route's own.
     by_gateway = _GATEWAY_STATUSES - ({401} if route.public else set())
-    answers = {status: _failure(kinds, by_gateway=status in by_gateway) for status, kinds in by_status.items()}
+    answers = {
+        status: _failure(kinds, by_gateway=status in by_gateway, detail_of=route.detail_of)
+        for status, kinds in by_status.items()
+    }
     answers[_THROTTLED] = {
         "description": "The gateway takes no more requests at the moment.",
         "content": {"application/json": {"schema": _reference(_GATEWAY_MESSAGE)}},
@@ -193,11 +199,16 @@ def _failures(route: Route[Any, Any]) -> dict[str, Any]:
     return {str(status): answers[status] for status in sorted(answers)}
 
 
-def _failure(kinds: list[ProblemType], *, by_gateway: bool) -> dict[str, Any]:
+def _failure(
+    kinds: list[ProblemType],
+    *,
+    by_gateway: bool,
+    detail_of: Callable[[ProblemType], str] = lambda kind: kind.detail,
+) -> dict[str, Any]:
     references = [_reference(_problem_name(kind)) for kind in kinds]
     names = {"x-request-id", *(_PROBLEM_HEADERS[kind] for kind in kinds if kind in _PROBLEM_HEADERS)}
     answer: dict[str, Any] = {
-        "description": " ".join(f"`{kind.code}`: {kind.detail}" for kind in kinds),
+        "description": " ".join(f"`{kind.code}`: {detail_of(kind)}" for kind in kinds),
         "headers": _headers(names, required=set() if by_gateway else {"x-request-id"}),
         "content": {
             problems.CONTENT_TYPE: {"schema": references[0] if len(references) == 1 else {"oneOf": references}}
@@ -228,7 +239,11 @@ def _schemas() -> dict[str, Any]:
     schemas[_GATEWAY_MESSAGE] = {
         "type": "object",
         "description": "What the gateway on AWS answers by itself.",
-        "properties": {"message": {"type": "string"}},
+        "properties": {
+            "message": {"type": "string"},
+            # So that a typed client may look at `code` before it knows who has answered.
+            "code": {"type": "string", "enum": [""], "description": "Never there: only problems have a code."},
+        },
         "required": ["message"],
     }
     return dict(sorted(schemas.items()))
@@ -260,4 +275,4 @@ def _reference(name: str) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(document(), indent=2, ensure_ascii=False) + "\n")
+    sys.stdout.write(json.dumps(document(), indent=2) + "\n")

@@ -177,7 +177,7 @@ CONCURRENT_REQUEST = ProblemType(
     "concurrent_request",
     409,
     "Another request is in the way",
-    "Another request for the same key, cart or products is running. Repeat this one, with the same Idempotency-Key.",
+    "Another request for the same cart, order or products is running. Repeat this one shortly.",
 )
 BODY_TOO_LARGE = ProblemType(
     "body_too_large", 413, "The body is too large", f"A body has at most {HTTP.max_body_bytes} bytes."
@@ -201,8 +201,9 @@ IDEMPOTENCY_KEY_REUSED = ProblemType(
 INTERNAL_ERROR = ProblemType(
     "internal_error", 500, "Something went wrong", "The error is on our side and has been recorded."
 )
-UNAVAILABLE = ProblemType(
-    "unavailable", 503, "Temporarily unavailable", "Repeat the request shortly, with the same Idempotency-Key."
-)
+UNAVAILABLE = ProblemType("unavailable", 503, "Temporarily unavailable", "Repeat the request shortly.")
+
+REPEATABLE = frozenset({CONCURRENT_REQUEST, UNAVAILABLE})
+"""Problems that pass; where the route takes an Idempotency-Key, their detail says to keep it."""
 
 EVERY: tuple[ProblemType, ...] = tuple(value for value in vars().values() if isinstance(value, ProblemType))

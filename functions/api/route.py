@@ -11,6 +11,7 @@ from api import problems
 from api.identity import Customer, customer_of
 from api.problems import ProblemType
 from skincare.app import App
+from skincare.identifiers import OrderNumber, read_order_number
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,14 @@ class Request[Body, Query]:
     def customer(self) -> Customer:
         """The caller; raises `Unauthenticated` where the token names nobody."""
         return customer_of(self.claims)
+
+    @property
+    def order_number(self) -> OrderNumber:
+        """The order that the path names, however it is written; a text that is no number names no order either."""
+        try:
+            return read_order_number(self.path["order_number"])
+        except ValueError:
+            return OrderNumber(self.path["order_number"])
 
 
 @dataclass(frozen=True)
@@ -61,13 +70,22 @@ class Route[Body, Query]:
 
     @cached_property
     def all_problems(self) -> frozenset[ProblemType]:
-        shared = {problems.BODY_TOO_LARGE, problems.INTERNAL_ERROR, problems.UNAVAILABLE}
+        # Any request may have a query that the route does not know.
+        shared = {
+            problems.BODY_TOO_LARGE,
+            problems.INTERNAL_ERROR,
+            problems.UNAVAILABLE,
+            problems.VALIDATION_FAILED,
+        }
         if not self.public:
             shared.add(problems.UNAUTHENTICATED)
         if self.body is not None:
-            shared |= {problems.REQUEST_MALFORMED, problems.MEDIA_TYPE_UNSUPPORTED, problems.VALIDATION_FAILED}
+            shared |= {problems.REQUEST_MALFORMED, problems.MEDIA_TYPE_UNSUPPORTED}
         if self.takes_bytes:
             shared.add(problems.REQUEST_MALFORMED)
-        if self.query is not None or "{" in self.path:
-            shared.add(problems.VALIDATION_FAILED)
         return frozenset(shared | set(self.problems))
+
+    def detail_of(self, kind: ProblemType) -> str:
+        """Return what a problem's usual detail is on this route."""
+        keyed = problems.IDEMPOTENCY_KEY_MISSING in self.all_problems
+        return f"{kind.detail} Send the same Idempotency-Key." if keyed and kind in problems.REPEATABLE else kind.detail

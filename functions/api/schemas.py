@@ -4,28 +4,14 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
-from api.text import FILLED_LINE_PATTERN, FILLED_LINES_PATTERN, flaw, is_blank
 from skincare.carts.models import MAX_LINES, MAX_QUANTITY
 from skincare.orders.activity import ActivityStatus
 from skincare.orders.models import OrderStatus, PaymentStatus
 from skincare.orders.terms import WayToPay
+from skincare.text import FILLED_LINE_PATTERN, FILLED_LINES_PATTERN, filled_line, filled_lines
 
 _DEAREST_PRODUCT = 100_000_000
 _HIGHEST_TOTAL = MAX_LINES * MAX_QUANTITY * _DEAREST_PRODUCT
-
-
-def _one_line(text: str) -> str:
-    return _filled(text, flaw(text))
-
-
-def _lines(text: str) -> str:
-    return _filled(text, flaw(text, lines=True))
-
-
-def _filled(text: str, message: str | None) -> str:
-    if message := message or ("must not be blank" if is_blank(text) else None):
-        raise ValueError(message)
-    return text
 
 
 def _digits(text: object) -> object:
@@ -47,15 +33,21 @@ class AnswerModel(BaseModel):
     model_config = ConfigDict(strict=True, from_attributes=True, frozen=True)
 
 
-class PageQuery(BaseModel):
-    """Which part of a list."""
+class Query(BaseModel):
+    """The members of a query: these and no other. A route without any has none."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PageQuery(Query):
+    """Which part of a list."""
 
     limit: Annotated[
         int, Field(ge=1, le=100, description="The most entries that the page may have."), BeforeValidator(_digits)
     ] = 50
-    cursor: Annotated[str | None, Field(description="The `next_cursor` of the page before.")] = None
+    cursor: Annotated[
+        Annotated[str, AfterValidator(filled_line)] | None, Field(description="The `next_cursor` of the page before.")
+    ] = None
 
 
 class CartItemChange(RequestModel):
@@ -67,12 +59,12 @@ class CartItemChange(RequestModel):
 _OneLine = Annotated[
     str,
     Field(min_length=1, max_length=200, json_schema_extra={"pattern": FILLED_LINE_PATTERN}),
-    AfterValidator(_one_line),
+    AfterValidator(filled_line),
 ]
 _Lines = Annotated[
     str,
     Field(min_length=1, max_length=1000, json_schema_extra={"pattern": FILLED_LINES_PATTERN}),
-    AfterValidator(_lines),
+    AfterValidator(filled_lines),
 ]
 
 

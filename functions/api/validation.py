@@ -9,12 +9,12 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from api.errors import FieldError, RequestInvalid
-from api.text import flaw
+from skincare.text import flaw
 
 _MAX_QUERY_FIELDS = 50
 
 # A member's name is the client's own text: only one that looks like a field name is repeated.
-_FIELD_NAME = re.compile(r"[a-z][a-z_]{0,39}")
+_FIELD_NAME = re.compile(r"[A-Za-z][A-Za-z_-]{0,39}")
 
 # Of each kind of error that our models can give: pydantic's own words are about Python and name our classes.
 # https://docs.pydantic.dev/latest/errors/validation_errors/
@@ -45,7 +45,11 @@ def validated[T: BaseModel](model: type[T], value: object, *, at: str = "") -> T
 
 
 def read_query[T: BaseModel](model: type[T], query_string: str) -> T:
-    """Return the query as its model. A field that is given twice, or is not text, is refused."""
+    """Return the query as its model; raises `RequestInvalid`.
+
+    A member is given once, and its value is text; the model says which members there are. One that looks like a name
+    of ours is named in the refusal, as misspelt ones do.
+    """
     try:
         pairs = parse_qsl(
             query_string, keep_blank_values=True, errors="surrogateescape", max_num_fields=_MAX_QUERY_FIELDS
@@ -54,7 +58,7 @@ def read_query[T: BaseModel](model: type[T], query_string: str) -> T:
         raise RequestInvalid((FieldError("/query", "has too many fields"),)) from None
     fields: dict[str, str] = {}
     for name, value in pairs:
-        pointer = f"/query/{name}" if name in model.model_fields else "/query"
+        pointer = "/query" + _pointer((name,))
         if message := flaw(name) or flaw(value):
             raise RequestInvalid((FieldError(pointer, message),))
         if name in fields:

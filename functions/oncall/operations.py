@@ -6,7 +6,8 @@ from uuid import UUID
 
 from oncall import requests
 from oncall.answers import refusal, success
-from oncall.requests import ChangeRequest, Death, Request, RequestRefused
+from oncall.refusals import RequestRefused
+from oncall.requests import ChangeRequest, Death, Request
 from skincare.app import App
 from skincare.database.connection import Database
 from skincare.errors import TransientError

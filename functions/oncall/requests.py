@@ -1,12 +1,14 @@
 """What the on-call function can be asked: one class per operation, read strictly."""
 
 import json
+import re
 from typing import Annotated, Any, ClassVar, Literal
 from uuid import UUID
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
-from skincare.errors import SkincareError
+from oncall.refusals import RequestRefused, broken_rules
+from skincare.identifiers import REFUND_KEY_PATTERN, read_order_number
 from skincare.operations.models import (
     Change,
     DeadList,
@@ -20,16 +22,19 @@ from skincare.operations.models import (
     ReconciliationState,
 )
 from skincare.payments.refunds.models import RefundRow
+from skincare.text import filled_line
 
 MOST_JOBS = 100
 """Jobs of one request: a redrive of so many stays far below the time limit of a statement."""
 
+_HALF = re.compile("[\ud800-\udfff]")
+_OneLine = AfterValidator(filled_line)
 JobIds = Annotated[list[UUID], Field(min_length=1, max_length=MOST_JOBS)]
-Identity = Annotated[str, Field(min_length=1, max_length=2048, pattern=r"^[\x20-\x7e]+$")]
-Reason = Annotated[str, Field(min_length=1, max_length=500, pattern=r"\S")]
-OrderNumberText = Annotated[str, Field(pattern=r"^SKN-[0-9A-Z]{5}-[0-9A-Z]{5}$")]
+Identity = Annotated[str, Field(min_length=1, max_length=2048, pattern=r"^[\x20-\x7e]+$"), _OneLine]
+Reason = Annotated[str, Field(min_length=1, max_length=500), _OneLine]
+OrderNumberText = Annotated[str, AfterValidator(read_order_number)]
 RowId = Annotated[int, Field(ge=1, lt=2**63)]
-Name = Annotated[str, Field(min_length=1, max_length=100)]
+Name = Annotated[str, Field(min_length=1, max_length=100), _OneLine]
 
 
 class Request(BaseModel):
@@ -192,10 +197,10 @@ class Refund(ChangeRequest):
     answer: ClassVar[type[Any]] = RefundRow
     operation: Literal["refund"] = "refund"
     order_number: OrderNumberText
-    key: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]{0,63}$")]
-    reason: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*\S[^\x00-\x1f\x7f]*$")]
+    key: Annotated[str, Field(pattern=REFUND_KEY_PATTERN)]
+    reason: Annotated[str, Field(min_length=1, max_length=200), _OneLine]
     amount_rupiah: Annotated[int, Field(ge=1, lt=2**63)] | None = None
-    transaction_id: Annotated[str, Field(min_length=1, max_length=128)] | None = None
+    transaction_id: Annotated[str, Field(min_length=1, max_length=128), _OneLine] | None = None
     anomaly_id: RowId | None = None
 
 
@@ -236,14 +241,6 @@ REQUESTS: tuple[type[Request], ...] = (
 )
 
 
-class RequestRefused(SkincareError):
-    """A request that is none of these; names fields, never their values."""
-
-    def __init__(self, fields: dict[str, str]) -> None:
-        super().__init__("the request is malformed at " + ", ".join(fields))
-        self.fields = fields
-
-
 def read(event: object) -> Request:
     """Read the event of an invocation. Raises `RequestRefused`."""
     if not isinstance(event, dict):
@@ -252,29 +249,15 @@ def read(event: object) -> Request:
     name = event.get("operation")
     if not isinstance(name, str) or name not in classes:
         raise RequestRefused({"operation": f"must be one of {', '.join(classes)}"})
+    if halves := {field: "must be text without half a surrogate pair" for field in event if _has_half(event[field])}:
+        raise RequestRefused(halves)
     try:
         # From JSON: what is strict must still read a UUID and a time from text.
         return classes[name].model_validate_json(json.dumps(event))
     except ValidationError as error:
-        raise RequestRefused(_fields(error)) from None
+        raise RequestRefused(broken_rules(error)) from None
 
 
-_WORDS = {
-    "missing": "is missing",
-    "extra_forbidden": "is not known to this operation",
-    "too_short": "is too short",
-    "too_long": f"is too long: at most {MOST_JOBS}",
-    "string_too_long": "is too long",
-    "string_too_short": "is empty",
-}
-
-
-def _fields(error: ValidationError) -> dict[str, str]:
-    """Return what is wrong by field, in our own words: pydantic's quote what was sent."""
-    problems = error.errors(include_url=False, include_context=False, include_input=False)
-    return {
-        ".".join(map(str, problem["loc"])) or "request": _WORDS.get(
-            problem["type"], f"is malformed ({problem['type']})"
-        )
-        for problem in problems
-    }
+def _has_half(value: object) -> bool:
+    # A parser of JSON refuses it without saying where it is.
+    return _HALF.search(json.dumps(value, ensure_ascii=False)) is not None

@@ -84,7 +84,7 @@ def newest_jobs(conn: Connection, *, per_state: int) -> list[JobRow]:
     cur = conn.cursor(row_factory=class_row(JobRow))
     cur.execute(
         """
-        SELECT j.id::text, j.job_type AS type, j.queue, j.state, j.order_number, j.attempts, j.crashes,
+        SELECT j.id::text, j.job_type, j.job_type AS type, j.queue, j.state, j.order_number, j.attempts, j.crashes,
             j.dead_letter_no, j.created_at, j.run_at, j.publish_at, j.retry_at, j.finished_at, j.error_class,
             j.error_message, j.request_id
         FROM (SELECT DISTINCT state FROM jobs) s CROSS JOIN LATERAL (

@@ -29,6 +29,7 @@ from local.threads import start_thread
 from local.webhook_delivery import Delivery
 from local.webhooks import ASKED, Occurrence
 from skincare.payments.models import attempt_named
+from skincare.text import flaw, is_blank
 
 PAGE = "/_local/pay/"
 _STATE = PAGE + "state"
@@ -212,7 +213,7 @@ def _shown(payment: Payment) -> dict[str, Any]:
 
 def _text(wishes: dict[str, Any], name: str) -> str:
     value = wishes.get(name)
-    if not isinstance(value, str) or not 1 <= len(value) <= 128 or not value.isprintable():
+    if not isinstance(value, str) or len(value) > 128 or flaw(value) or is_blank(value):
         raise _invalid(name)
     return value
 

@@ -29,6 +29,7 @@ DEAD_AWS = "http://127.0.0.1:1"
 COLUMNS_OF_A_JOB = {
     "id",
     "type",
+    "job_type",
     "queue",
     "state",
     "order_number",

@@ -267,6 +267,22 @@ MALFORMED: list[tuple[Any, str]] = [
     ({"operation": "find_dead", "failed_before": "2026-01-01T00:00:00"}, "failed_before"),
     ({"operation": "find_dead", "limit": 101}, "limit"),
     ({"operation": "show_order", "order_number": "SKN-1' OR '1'='1"}, "order_number"),
+    *((GOOD | {"reason": f"back{each}"}, "reason") for each in ("\x00", "\x1b[31m", "\n", "\u202e", "\ud800")),
+    (GOOD | {"reason": "\u200b"}, "reason"),
+    *(
+        ({"operation": operation, field: "a\x00"}, field)
+        for operation, field in (
+            ("find_dead", "job_type"),
+            ("find_dead", "error_class"),
+            ("list_jobs", "queue"),
+            ("list_jobs", "state"),
+        )
+    ),
+    (
+        {"operation": "refund", "claimed_identity": ME, "order_number": "SKN-00000-00000", "key": "k-1", "reason": "x"}
+        | {"transaction_id": "tx\x00"},
+        "transaction_id",
+    ),
 ]
 
 
@@ -279,6 +295,12 @@ class TestAMalformedRequest:
         assert (error.code, list(error.fields)) == ("request_malformed", [field])
         assert ledger.row(conn, job.job_id) | {"now": None} == before
         assert audit(conn) == []
+
+    def test_is_told_what_to_do_about_a_text(self, app: App) -> None:
+        fields = refused(app, GOOD | {"reason": "back\x00"}).error.fields
+        assert fields == {"reason": "must be text without control characters"}
+        fields = refused(app, {"operation": "show_order", "order_number": "canary"}).error.fields
+        assert fields == {"order_number": "must be an order number such as SKN-4T9QX-0M7KD"}
 
     def test_is_not_repeated_in_the_log_or_the_answer(self, app: App) -> None:
         with recorded_log() as log:
@@ -356,9 +378,9 @@ class TestStories:
         story = ask(app, requests.ShowOrder(order_number=number))
         assert story is not None
         told = [(each.what, each.detail) for each in story.happenings]
-        assert ("refund requested", f"standard_webhooks, Rp 50000, now refused: too late ({not_done.key})") in told
-        assert ("refund requested", f"standard_webhooks, Rp 50000, now booked ({done.key})") in told
-        assert ("refund booked", f"Rp 50000 ({done.key})") in told
+        assert ("refund requested", f"standard_webhooks, Rp50.000, now refused: too late ({not_done.key})") in told
+        assert ("refund requested", f"standard_webhooks, Rp50.000, now booked ({done.key})") in told
+        assert ("refund booked", f"Rp50.000 ({done.key})") in told
         assert "invoice number taken" in [what for what, _ in told]
 
     def test_an_expiry_is_told(self, app: App, conn: Connection) -> None:

@@ -56,6 +56,17 @@ class TestAnOrder:
         answer = Client(app, "ani").get(f"/v1/orders/{number}")
         assert (answer.status, answer.code) == (404, "order_unknown")
 
+    def test_is_found_by_its_number_as_it_was_heard(self, conn: Connection, app: App) -> None:
+        customer, number = Client(app, "ani"), make_order(conn, user_id="ani").order.order_number
+        heard = number.removeprefix("SKN-").replace("0", "o").replace("1", "I").lower()
+        for text in (number.lower(), number.replace("-", ""), f"%20{number}", heard):
+            answer = customer.get(f"/v1/orders/{text}")
+            assert (answer.status, answer.body["order_number"]) == (200, number), text
+        cancelled = customer.request("POST", f"/v1/orders/{heard}/cancel")
+        assert (cancelled.body["order_number"], cancelled.body["status"]) == (number, "cancelled")
+        # A number is a name and no key, however it is written.
+        assert Client(app, "budi").get(f"/v1/orders/{heard}").code == "order_unknown"
+
     def test_number_cannot_be_guessed_from_the_one_before(self, conn: Connection, app: App) -> None:
         one, other = (make_order(conn, user_id=user).order.order_number for user in ("ani", "budi"))
         assert sum(a == b for a, b in zip(one, other, strict=True)) < 12

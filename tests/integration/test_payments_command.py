@@ -41,7 +41,7 @@ class TestRefund:
             "requested",
             number,
         )
-        assert run(*command).stdout == "Refund k-1 of 5000 rupiah to standard_webhooks is requested.\n"
+        assert run(*command).stdout == "Refund k-1 of Rp5.000 to standard_webhooks is requested.\n"
         assert conn.execute("SELECT count(*) FROM refunds").fetchone() == (1,)
 
     def test_is_audited(self, run: Run, app: App, conn: Connection) -> None:
@@ -67,6 +67,20 @@ class TestRefund:
         result = run("refund", *wrong, "--reason", "x")
         assert result.exit_code == 2
         assert ("order number" if len(wrong) == 1 else "key") in result.stderr
+
+    @pytest.mark.parametrize("amount", ["59,000.00", "0", "-5", "5e4", "59.00"])
+    def test_of_an_amount_that_could_mean_another_is_refused(self, run: Run, amount: str) -> None:
+        result = run("refund", "SKN-00000-00000", "--reason", "x", f"--amount={amount}")
+        assert result.exit_code == 2
+        assert "amount" in result.stderr
+
+    def test_of_an_amount_as_people_write_it_is_taken(self, run: Run, app: App, conn: Connection) -> None:
+        number = new_order(conn)
+        tell(app, number, "paid")
+        heard = number.removeprefix("SKN-").replace("0", "o").replace("1", "l").lower()
+        result = run("refund", heard, "--reason", "damaged", "--amount", "Rp 5.000", "--key", "k-1")
+        assert result.stdout == "Refund k-1 of Rp5.000 to standard_webhooks is requested.\n"
+        assert conn.execute("SELECT amount_rupiah FROM refunds").fetchone() == (5000,)
 
 
 class TestReconcile:

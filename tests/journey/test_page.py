@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 
 import psycopg
 import pytest
@@ -14,6 +15,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_play
 from psycopg import Connection
 
 from local.ports import free_port
+from skincare.moments import shown
 from tests.journey.conftest import Terminals
 
 pytestmark = [
@@ -78,6 +80,10 @@ class Visit:
     def expect_steps(self, order_number: str, *steps: str) -> None:
         timeline = self.page.get_by_label(f"What happened to order {order_number}")
         expect(timeline.locator("li > span:first-child")).to_have_text(list(steps))
+
+    def expect_time_as_the_command_line_prints_it(self, order_number: str) -> None:
+        first = self.page.get_by_label(f"What happened to order {order_number}").locator("time").first
+        expect(first).to_have_text(shown(datetime.fromisoformat(first.get_attribute("datetime") or "")))
 
     def assert_fits(self) -> None:
         widths = self.page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
@@ -173,6 +179,7 @@ def visits(browser: Browser, shop: Shop) -> Iterator[Opener]:
             viewport={"width": width, "height": 800},
             color_scheme="dark" if scheme == "dark" else "light",
             reduced_motion="reduce",
+            timezone_id="America/New_York",
         )
         context.set_default_timeout(PATIENCE_MS)
         visit = Visit(context.new_page(), shop.url)
@@ -204,10 +211,12 @@ class TestShoppingOnThePage:
         visit.be(f"clicks-{width}@example.com", locale="en")
         visit.add(SERUM, times=2)
         visit.add(BALM)
-        expect(visit.page.locator("#total")).to_have_text("Rp\u00a0297.000")
+        expect(visit.page.locator("#total")).to_have_text("Rp297.000")
         expect(visit.page.locator("#cart-count")).to_have_text("3")
         number = visit.place_order()
         visit.expect_steps(number, "Order placed", "Confirmation mail queued", "Confirmation mail sent")
+        visit.expect_time_as_the_command_line_prints_it(number)
+        visit.assert_fits()
         visit.page.get_by_role("button", name=f"Read the mail about order {number}").click()
         expect(visit.page.locator("#letter-subject")).to_contain_text(number)
         expect(visit.page.locator("#letter-to")).to_contain_text(f"clicks-{width}@example.com")
@@ -272,14 +281,14 @@ class TestShoppingOnThePage:
         visit = visits()
         visit.be("price@example.com")
         visit.add("Add Cold-pressed Rosehip Oil 30 ml to the cart")
-        expect(visit.page.locator("#total")).to_have_text("Rp\u00a0165.000")
+        expect(visit.page.locator("#total")).to_have_text("Rp165.000")
         with shop.database() as conn:
             conn.execute("UPDATE products SET price_rupiah = 170000 WHERE sku = 'OIL-ROSEHIP-30'")
         visit.page.get_by_role("button", name="Place order").click()
         result = visit.page.locator("#checkout-result")
         expect(result.locator("h3")).to_have_text("The price has changed")
-        expect(result.locator("p")).to_contain_text("The cart costs Rp\u00a0170.000 now.")
-        expect(visit.page.locator("#total")).to_have_text("Rp\u00a0170.000")
+        expect(result.locator("p")).to_contain_text("The cart costs Rp170.000 now.")
+        expect(visit.page.locator("#total")).to_have_text("Rp170.000")
         visit.expect_complaint("409")
         visit.place_order()
 

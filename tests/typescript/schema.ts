@@ -187,8 +187,7 @@ export interface paths {
         /**
          * Start the payment of a pending order
          * @description It answers the gateway's page. While that can be used every call answers the same one; after `expires_at`, or
-         *     once the gateway has closed it, the next call opens another. A page is open until the order's `expires_at`, which
-         *     `way_to_pay` may put off.
+         *     once the gateway has closed it, the next call opens another.
          */
         post: operations["start_payment"];
         delete?: never;
@@ -420,7 +419,7 @@ export interface components {
         };
         /**
          * ConcurrentRequestProblem
-         * @description Another request for the same key, cart or products is running. Repeat this one, with the same Idempotency-Key.
+         * @description Another request for the same cart, order or products is running. Repeat this one shortly.
          */
         ConcurrentRequestProblem: {
             /**
@@ -451,15 +450,6 @@ export interface components {
             request_id: string;
         };
         /**
-         * Excess
-         * @description A line that asks for more units than its customer may still order unpaid.
-         */
-        Excess: {
-            sku: string;
-            requested: number;
-            allowed: number;
-        };
-        /**
          * FieldError
          * @description One broken rule. `pointer` is a JSON pointer into the body, or starts with /path, /query, /headers or
          *     /claims. Neither repeats what was sent.
@@ -472,6 +462,11 @@ export interface components {
         /** @description What the gateway on AWS answers by itself. */
         GatewayMessage: {
             message: string;
+            /**
+             * @description Never there: only problems have a code.
+             * @enum {string}
+             */
+            code?: "";
         };
         /**
          * GatewayUnknownProblem
@@ -759,8 +754,6 @@ export interface components {
             total_rupiah: number;
             /** Format: date-time */
             created_at: string;
-            /** @description Until when it may be paid; null once it does not wait for money. */
-            expires_at: string | null;
             items: components["schemas"]["OrderItemAnswer"][];
         };
         /**
@@ -774,8 +767,6 @@ export interface components {
             total_rupiah: number;
             /** Format: date-time */
             created_at: string;
-            /** @description Until when it may be paid; null once it does not wait for money. */
-            expires_at: string | null;
             items: components["schemas"]["OrderItemAnswer"][];
             activity: components["schemas"]["ActivityAnswer"][];
         };
@@ -1054,40 +1045,6 @@ export interface components {
             request_id: string;
         };
         /**
-         * PurchaseLimitExceededProblem
-         * @description The items listed here ask for more units than one customer may order unpaid.
-         */
-        PurchaseLimitExceededProblem: {
-            /**
-             * @description A URN made of `code`.
-             * @constant
-             */
-            type: "urn:skincare:problem:purchase_limit_exceeded";
-            /**
-             * @description What kind of problem it is, for people.
-             * @constant
-             */
-            title: "Too many units";
-            /**
-             * @description The HTTP status of the answer.
-             * @constant
-             */
-            status: 409;
-            /** @description What to know about this occurrence, for people. */
-            detail: string;
-            /** @description A URN made of `request_id`. */
-            instance: string;
-            /**
-             * @description The kind of problem, for programs.
-             * @constant
-             */
-            code: "purchase_limit_exceeded";
-            /** @description As in the header X-Request-Id: quote it when asking for help. */
-            request_id: string;
-            /** @description The lines that ask for more than is `allowed`. */
-            items: components["schemas"]["Excess"][];
-        };
-        /**
          * RequestMalformedProblem
          * @description The request cannot be read.
          */
@@ -1193,44 +1150,6 @@ export interface components {
             request_id: string;
         };
         /**
-         * TooManyOpenOrdersProblem
-         * @description Pay or cancel one of the orders listed here first.
-         */
-        TooManyOpenOrdersProblem: {
-            /**
-             * @description A URN made of `code`.
-             * @constant
-             */
-            type: "urn:skincare:problem:too_many_open_orders";
-            /**
-             * @description What kind of problem it is, for people.
-             * @constant
-             */
-            title: "Too many unpaid orders";
-            /**
-             * @description The HTTP status of the answer.
-             * @constant
-             */
-            status: 409;
-            /** @description What to know about this occurrence, for people. */
-            detail: string;
-            /** @description A URN made of `request_id`. */
-            instance: string;
-            /**
-             * @description The kind of problem, for programs.
-             * @constant
-             */
-            code: "too_many_open_orders";
-            /** @description As in the header X-Request-Id: quote it when asking for help. */
-            request_id: string;
-            /** @description How many unpaid orders the customer has. */
-            open: number;
-            /** @description How many one may have. */
-            limit: number;
-            /** @description The unpaid orders, oldest first. */
-            order_numbers: string[];
-        };
-        /**
          * UnauthenticatedProblem
          * @description The request carries no usable token.
          */
@@ -1264,7 +1183,7 @@ export interface components {
         };
         /**
          * UnavailableProblem
-         * @description Repeat the request shortly, with the same Idempotency-Key.
+         * @description Repeat the request shortly.
          */
         UnavailableProblem: {
             /**
@@ -1402,6 +1321,17 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
+            /** @description `validation_failed`: The fields listed in errors break a rule. */
+            422: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ValidationFailedProblem"];
+                };
+            };
             /** @description The gateway takes no more requests at the moment. */
             429: {
                 headers: {
@@ -1423,7 +1353,7 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
-            /** @description `unavailable`: Repeat the request shortly, with the same Idempotency-Key. */
+            /** @description `unavailable`: Repeat the request shortly. */
             503: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -1508,7 +1438,7 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
-            /** @description `unavailable`: Repeat the request shortly, with the same Idempotency-Key. */
+            /** @description `unavailable`: Repeat the request shortly. */
             503: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -1602,7 +1532,7 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
-            /** @description `unavailable`: Repeat the request shortly, with the same Idempotency-Key. */
+            /** @description `unavailable`: Repeat the request shortly. */
             503: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -1664,6 +1594,17 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
+            /** @description `validation_failed`: The fields listed in errors break a rule. */
+            422: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ValidationFailedProblem"];
+                };
+            };
             /** @description The gateway takes no more requests at the moment. */
             429: {
                 headers: {
@@ -1685,7 +1626,7 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
-            /** @description `unavailable`: Repeat the request shortly, with the same Idempotency-Key. */
+            /** @description `unavailable`: Repeat the request shortly. */
             503: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -1764,7 +1705,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProductUnknownProblem"];
                 };
             };
-            /** @description `cart_full`: A cart holds at most 50 lines. `concurrent_request`: Another request for the same key, cart or products is running. Repeat this one, with the same Idempotency-Key. */
+            /** @description `cart_full`: A cart holds at most 50 lines. `concurrent_request`: Another request for the same cart, order or products is running. Repeat this one shortly. */
             409: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -1832,7 +1773,7 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
-            /** @description `unavailable`: Repeat the request shortly, with the same Idempotency-Key. */
+            /** @description `unavailable`: Repeat the request shortly. */
             503: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -1896,7 +1837,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["ProductUnknownProblem"];
                 };
             };
-            /** @description `concurrent_request`: Another request for the same key, cart or products is running. Repeat this one, with the same Idempotency-Key. */
+            /** @description `concurrent_request`: Another request for the same cart, order or products is running. Repeat this one shortly. */
             409: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -1953,7 +1894,7 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
-            /** @description `unavailable`: Repeat the request shortly, with the same Idempotency-Key. */
+            /** @description `unavailable`: Repeat the request shortly. */
             503: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -2052,7 +1993,7 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
-            /** @description `unavailable`: Repeat the request shortly, with the same Idempotency-Key. */
+            /** @description `unavailable`: Repeat the request shortly. */
             503: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -2122,7 +2063,7 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
-            /** @description `cart_already_ordered`: This version of the cart became the order named here under another Idempotency-Key. `cart_empty`: There is nothing in the cart to order. `cart_full`: A cart holds at most 50 lines. `concurrent_request`: Another request for the same key, cart or products is running. Repeat this one, with the same Idempotency-Key. `out_of_stock`: The items listed here ask for more units than are left. `price_changed`: The cart costs more than expected_total_rupiah; total_rupiah is its total now. `purchase_limit_exceeded`: The items listed here ask for more units than one customer may order unpaid. `too_many_open_orders`: Pay or cancel one of the orders listed here first. */
+            /** @description `cart_already_ordered`: This version of the cart became the order named here under another Idempotency-Key. `cart_empty`: There is nothing in the cart to order. `cart_full`: A cart holds at most 50 lines. `concurrent_request`: Another request for the same cart, order or products is running. Repeat this one shortly. Send the same Idempotency-Key. `out_of_stock`: The items listed here ask for more units than are left. `price_changed`: The cart costs more than expected_total_rupiah; total_rupiah is its total now. */
             409: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -2132,7 +2073,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["CartAlreadyOrderedProblem"] | components["schemas"]["CartEmptyProblem"] | components["schemas"]["CartFullProblem"] | components["schemas"]["ConcurrentRequestProblem"] | components["schemas"]["OutOfStockProblem"] | components["schemas"]["PriceChangedProblem"] | components["schemas"]["PurchaseLimitExceededProblem"] | components["schemas"]["TooManyOpenOrdersProblem"];
+                    "application/problem+json": components["schemas"]["CartAlreadyOrderedProblem"] | components["schemas"]["CartEmptyProblem"] | components["schemas"]["CartFullProblem"] | components["schemas"]["ConcurrentRequestProblem"] | components["schemas"]["OutOfStockProblem"] | components["schemas"]["PriceChangedProblem"];
                 };
             };
             /** @description `body_too_large`: A body has at most 65536 bytes. */
@@ -2190,7 +2131,7 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
-            /** @description `unavailable`: Repeat the request shortly, with the same Idempotency-Key. */
+            /** @description `unavailable`: Repeat the request shortly. Send the same Idempotency-Key. */
             503: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -2211,7 +2152,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description As answered when the order was placed: SKN-XXXXX-XXXXX. */
+                /** @description As answered when the order was placed: SKN-XXXXX-XXXXX. Case, blanks and hyphens do not matter; O is read as 0, I and L as 1, and SKN may be left out. */
                 order_number: string;
             };
             cookie?: never;
@@ -2300,7 +2241,7 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
-            /** @description `unavailable`: Repeat the request shortly, with the same Idempotency-Key. */
+            /** @description `unavailable`: Repeat the request shortly. */
             503: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -2321,7 +2262,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description As answered when the order was placed: SKN-XXXXX-XXXXX. */
+                /** @description As answered when the order was placed: SKN-XXXXX-XXXXX. Case, blanks and hyphens do not matter; O is read as 0, I and L as 1, and SKN may be left out. */
                 order_number: string;
             };
             cookie?: never;
@@ -2364,7 +2305,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["OrderUnknownProblem"];
                 };
             };
-            /** @description `concurrent_request`: Another request for the same key, cart or products is running. Repeat this one, with the same Idempotency-Key. `order_not_cancellable`: The order has gone too far to be cancelled. */
+            /** @description `concurrent_request`: Another request for the same cart, order or products is running. Repeat this one shortly. `order_not_cancellable`: The order has gone too far to be cancelled. */
             409: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -2421,7 +2362,7 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
-            /** @description `unavailable`: Repeat the request shortly, with the same Idempotency-Key. */
+            /** @description `unavailable`: Repeat the request shortly. */
             503: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -2442,7 +2383,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description As answered when the order was placed: SKN-XXXXX-XXXXX. */
+                /** @description As answered when the order was placed: SKN-XXXXX-XXXXX. Case, blanks and hyphens do not matter; O is read as 0, I and L as 1, and SKN may be left out. */
                 order_number: string;
             };
             cookie?: never;
@@ -2548,7 +2489,7 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
-            /** @description `unavailable`: Repeat the request shortly, with the same Idempotency-Key. */
+            /** @description `unavailable`: Repeat the request shortly. */
             503: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -2566,13 +2507,10 @@ export interface operations {
     };
     start_payment: {
         parameters: {
-            query?: {
-                /** @description A way that may have more time; without it the order's time stays as it is. */
-                way_to_pay?: "bank_transfer" | "counter";
-            };
+            query?: never;
             header?: never;
             path: {
-                /** @description As answered when the order was placed: SKN-XXXXX-XXXXX. */
+                /** @description As answered when the order was placed: SKN-XXXXX-XXXXX. Case, blanks and hyphens do not matter; O is read as 0, I and L as 1, and SKN may be left out. */
                 order_number: string;
             };
             cookie?: never;
@@ -2615,7 +2553,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["OrderUnknownProblem"];
                 };
             };
-            /** @description `concurrent_request`: Another request for the same key, cart or products is running. Repeat this one, with the same Idempotency-Key. `order_not_payable`: The order is not pending any more, or its time to be paid is over. */
+            /** @description `concurrent_request`: Another request for the same cart, order or products is running. Repeat this one shortly. `order_not_payable`: The order is not pending any more, or its time to be paid is over. */
             409: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -2672,7 +2610,7 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
-            /** @description `unavailable`: Repeat the request shortly, with the same Idempotency-Key. */
+            /** @description `unavailable`: Repeat the request shortly. */
             503: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -2757,6 +2695,17 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
+            /** @description `validation_failed`: The fields listed in errors break a rule. */
+            422: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ValidationFailedProblem"];
+                };
+            };
             /** @description The gateway takes no more requests at the moment. */
             429: {
                 headers: {
@@ -2778,7 +2727,7 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
-            /** @description `unavailable`: Repeat the request shortly, with the same Idempotency-Key. */
+            /** @description `unavailable`: Repeat the request shortly. */
             503: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -2898,7 +2847,7 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
-            /** @description `unavailable`: Repeat the request shortly, with the same Idempotency-Key. */
+            /** @description `unavailable`: Repeat the request shortly. */
             503: {
                 headers: {
                     /** @description Seconds to wait before the next try. */

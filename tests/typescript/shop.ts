@@ -12,6 +12,8 @@ export async function buy(baseUrl: string, token: string, show: (text: string) =
   const shop = createClient<paths>({ baseUrl, headers: { Authorization: `Bearer ${token}` } });
 
   const products = await shop.GET("/v1/products", { params: { query: { limit: 10 } } });
+  // Without a look at what else the answer may be.
+  if (products.error?.code === "unavailable") throw new Refused("The shop is closed for a moment.");
   const product = products.data?.data.find((each) => each.stock > 0);
   if (product === undefined) throw new Refused("There is nothing to buy.");
   show(`${product.name}: ${product.price_rupiah} rupiah`);
@@ -36,7 +38,7 @@ type Refusal = Content<Answers[Exclude<keyof Answers, 201>]>;
 
 // The compiler knows which members come with which code.
 export function explain(refusal: Refusal): string {
-  if (!("code" in refusal)) return refusal.message;
+  if (!refusal.code) return refusal.message; // the gateway's own words
   switch (refusal.code) {
     case "out_of_stock":
       return refusal.items.map((item) => `${item.sku}: ${item.available} of ${item.requested}`).join(", ");

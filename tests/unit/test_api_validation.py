@@ -3,13 +3,16 @@
 import contextlib
 import re
 from datetime import datetime
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from api.app import ROUTES
 from api.errors import RequestInvalid
+from api.route import Route
 from api.schemas import OrderRequest, PageQuery
 from api.validation import read_query, validated
 from tests.http import Answer, Client, make_app
@@ -81,7 +84,9 @@ class TestText:
         assert order(recipient_name=name).status == ACCEPTED
 
     @pytest.mark.parametrize("field", ["recipient_name", "shipping_address", "note"])
-    @pytest.mark.parametrize("text", [" ", "   ", "\u00a0\u2003", "\u3000", "\u2028"])
+    @pytest.mark.parametrize(
+        "text", [" ", "   ", "\u00a0\u2003", "\u3000", "\u200b", "\u3164\u115f", "\u2800", "\u0301"]
+    )
     def test_is_more_than_blanks(self, field: str, text: str) -> None:
         answer = order(**{field: text})
         assert refused_fields(answer) == [f"/{field}"]
@@ -231,13 +236,38 @@ class TestAQuery:
         assert refused_fields(Client(make_app()).get("/v1/products", query)) == ["/query/cursor"]
 
     @pytest.mark.parametrize(
-        "query", ["q=%00", "%00=1", "q=%FF", "%ED%A0%80=1", "q=\ud800", "&".join(f"a{n}=1" for n in range(60))]
+        ("query", "pointer"),
+        [
+            ("q=%00", "/query/q"),
+            ("%00=1", "/query"),
+            ("q=%FF", "/query/q"),
+            ("%ED%A0%80=1", "/query"),
+            ("q=\ud800", "/query/q"),
+            ("&".join(f"a{n}=1" for n in range(60)), "/query"),
+        ],
     )
-    def test_is_text_in_fields_that_we_do_not_know_either(self, query: str) -> None:
-        assert refused_fields(Client(make_app()).get("/v1/products", query)) == ["/query"]
+    def test_is_text_in_fields_that_we_do_not_know_either(self, query: str, pointer: str) -> None:
+        assert refused_fields(Client(make_app()).get("/v1/products", query)) == [pointer]
 
-    def test_may_have_fields_that_we_do_not_know(self) -> None:
-        assert Client(make_app()).get("/v1/products", "utm_source=mail&limit=5").status == ACCEPTED
+    @pytest.mark.parametrize("query", ["q=serum", "q=", "q", "%71=serum", "limit=5&q=serum", "q=serum&q=cream"])
+    @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
+    def test_has_no_member_that_its_route_does_not_know(self, route: Route[Any, Any], query: str) -> None:
+        path = re.sub(r"{\w+}", "SKN-00000-00000", route.path)
+        answer = Client(make_app(), "user").request(route.method, path, query=query)
+        if route.query is None and query.startswith("limit"):
+            assert refused_fields(answer) == ["/query/limit", "/query/q"]
+        else:
+            assert refused_fields(answer) == ["/query/q"]
+
+    @pytest.mark.parametrize("name", ["ani@example.com", "4111111111111111", "a4111", "%20", "A" * 50, ""])
+    def test_does_not_repeat_a_name_that_could_be_personal(self, name: str) -> None:
+        answer = Client(make_app()).get("/v1/products", f"{name}=1")
+        assert refused_fields(answer) == ["/query"]
+        assert not name or name not in answer.text
+
+    @pytest.mark.parametrize("query", ["", "&", "&&"])
+    def test_may_be_empty(self, query: str) -> None:
+        assert Client(make_app()).get("/health", query).status == ACCEPTED
 
     def test_shows_fifty_entries_if_it_does_not_say(self) -> None:
         assert read_query(PageQuery, "") == PageQuery(limit=50, cursor=None)

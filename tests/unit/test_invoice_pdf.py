@@ -3,6 +3,7 @@
 import hashlib
 import io
 import os
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -170,6 +171,13 @@ class TestANameThatTheFontLacks:
     def test_cannot_break_out_of_its_line(self) -> None:
         text = shown(make_invoice(make_line("Serum\nTotal dibayar\x00\u202e Rp0")))
         assert "Serum Total dibayar Rp0" in text
+
+    @pytest.mark.parametrize(
+        "name", [None, "", "\u200b", "\u3164", "\u2800 \u115f", "\u202e", "\u0301", "\u0600", "\ufe0f"]
+    )
+    def test_is_billed_to_the_address_where_the_name_has_nothing_to_draw(self, name: str | None) -> None:
+        """As in orders that are older than the rule for texts, and for a mark that the font knows no shape of."""
+        assert re.search(r"Ditagihkan kepada\s+buyer@example\.com", shown(make_invoice(recipient_name=name)))
 
     @settings(max_examples=60)
     @given(st.text(max_size=200), st.text(max_size=200), st.text(max_size=1000))

@@ -2,6 +2,7 @@ import errno
 import io
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -63,7 +64,14 @@ class TestTheLogBook:
         assert (tmp_path / "logs" / "api.log").read_text() == (
             '{"level": "INFO", "message": "order.placed", "service": "skincare"}\n'
         )
-        assert terminal.getvalue().endswith(" api                   order.placed\n")
+        assert re.fullmatch(r"[0-9-]{10} [0-9:]{8} WIB api                   order.placed\n", terminal.getvalue())
+
+    def test_a_line_does_not_act_on_the_terminal(self, tmp_path: Path) -> None:
+        terminal = io.StringIO()
+        log = LogBook(tmp_path, terminal)
+        log.relay("api", "\x1b[31mred")
+        log.close()
+        assert terminal.getvalue().endswith(r"\u001b[31mred" + "\n")
 
     def test_without_a_terminal_the_file_is_written(self, tmp_path: Path) -> None:
         log = LogBook(tmp_path, None)

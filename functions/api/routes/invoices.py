@@ -4,7 +4,6 @@ from api import problems
 from api.route import Request, Route
 from api.schemas import InvoiceAnswer
 from skincare.app import App
-from skincare.identifiers import OrderNumber
 from skincare.invoices import service
 from skincare.invoices.models import InvoiceFile
 from skincare.observability import logger
@@ -20,7 +19,7 @@ def fetch_invoice(request: Request[None, None], app: App) -> InvoiceFile:
     `Location` leads to its PDF for five minutes. While the file is being made the answer is 202 with
     `Retry-After`.
     """
-    order_number = OrderNumber(request.path["order_number"])
+    order_number = request.order_number
     invoice = service.find_invoice(request.customer.user_id, order_number, database=app.database, files=app.files)
     logger.append_keys(order_number=order_number)
     return invoice

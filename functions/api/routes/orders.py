@@ -5,7 +5,6 @@ from api.headers import idempotency_key, preferred_locale
 from api.route import Request, Route
 from api.schemas import OrderAnswer, OrderDetailAnswer, OrderPage, OrderRequest, PageQuery
 from skincare.app import App
-from skincare.identifiers import OrderNumber
 from skincare.observability import logger
 from skincare.orders import service
 from skincare.orders.activity import OrderDetail
@@ -52,9 +51,7 @@ def show_order(request: Request[None, None], app: App) -> OrderDetail:
 
     `Retry-After` says when another look may show something new; it is absent once nothing goes on.
     """
-    order = service.get_order(
-        request.customer.user_id, OrderNumber(request.path["order_number"]), database=app.database
-    )
+    order = service.get_order(request.customer.user_id, request.order_number, database=app.database)
     logger.append_keys(order_number=order.order_number)
     return order
 
@@ -64,9 +61,7 @@ def cancel_order(request: Request[None, None], app: App) -> Order:
 
     Its stock is given back once; a cancelled order stays cancelled.
     """
-    order = service.cancel_order(
-        request.customer.user_id, OrderNumber(request.path["order_number"]), database=app.database
-    )
+    order = service.cancel_order(request.customer.user_id, request.order_number, database=app.database)
     logger.append_keys(order_number=order.order_number)
     return order
 

@@ -11,7 +11,6 @@ from api.route import Request, Route
 from api.schemas import PaymentAnswer, PaymentQuery, WebhookAnswer
 from skincare.app import App
 from skincare.config import require
-from skincare.identifiers import OrderNumber
 from skincare.observability import logger
 from skincare.orders.terms import terms_of
 from skincare.payments import service
@@ -35,7 +34,7 @@ def start_payment(request: Request[None, PaymentQuery], app: App) -> PaymentStar
     once the gateway has closed it, the next call opens another. A page is open until the order's `expires_at`, which
     `way_to_pay` may put off.
     """
-    order_number = OrderNumber(request.path["order_number"])
+    order_number = request.order_number
     started = start(
         request.customer.user_id,
         order_number,

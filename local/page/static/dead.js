@@ -3,7 +3,7 @@
 
 import { act, Problem } from "./api.js";
 import { confirm } from "./confirm.js";
-import { badge, button, byId, element, plural, say, showItems, showResult } from "./dom.js";
+import { badge, button, byId, element, moment, plural, say, showItems, showResult } from "./dom.js";
 import { jobName } from "./names.js";
 import { explain } from "./problem.js";
 
@@ -35,7 +35,7 @@ function buildGroup(group) {
       element("h3", {}, name),
       badge(plural(group.count, "job"), "is-bad"),
     ),
-    element("p", { className: "quiet" }, `The oldest failed at ${clockAndDay(group.oldest_failed_at)}${orders}`),
+    element("p", { className: "quiet" }, `The oldest failed at ${moment(group.oldest_failed_at)}${orders}`),
     element(
       "p",
       {},
@@ -62,8 +62,6 @@ function buildGroup(group) {
     more > 0 ? element("p", { className: "quiet" }, `And ${more} more: skincare dlq list.`) : null,
   );
 }
-
-const clockAndDay = (text) => new Date(text).toLocaleString("en-GB", { dateStyle: "short", timeStyle: "medium" });
 
 function buildJob(job, group) {
   const about = [job.order_number ?? "no order", plural(job.attempts, "attempt")];
@@ -172,7 +170,7 @@ function buildMessage(message) {
     element(
       "p",
       { className: "quiet" },
-      `${message.size_bytes} bytes · found at ${clockAndDay(message.found_at)}`,
+      `${message.size_bytes} bytes · found at ${moment(message.found_at)}`,
     ),
     element(
       "div",

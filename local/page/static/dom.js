@@ -96,11 +96,15 @@ export function showResult(box, { good, title, lines = [], raw = null, action = 
 }
 
 const rupiahs = new Intl.NumberFormat("id-ID");
-export const rupiah = (amount) => `Rp\u00a0${rupiahs.format(amount)}`;
+/** Write whole rupiah as the command line and the mails do: Rp59.000. */
+export const rupiah = (amount) => `Rp${rupiahs.format(amount)}`;
 
 export const plural = (count, one, many = `${one}s`) => `${count} ${count === 1 ? one : many}`;
 
-export const clock = (text) => new Date(text).toLocaleTimeString("en-GB");
+const shopClock = new Intl.DateTimeFormat("sv-SE", { dateStyle: "short", timeStyle: "medium", timeZone: "Asia/Jakarta" });
+
+/** Write a moment as the command line does, and reads it: 2026-11-30 22:27:52 WIB, whatever the machine is set to. */
+export const moment = (text) => `${shopClock.format(new Date(text))} WIB`;
 
 /** Write a time of seconds as people say it: 84 ms, 2.1 s, 5 min, 3 h. */
 export function duration(seconds) {

@@ -1,6 +1,6 @@
 // Behind the shop: queues and jobs, to look at only.
 
-import { badge, byId, clock, duration, element, plural, say, showItems, words } from "./dom.js";
+import { badge, byId, duration, element, moment, plural, say, showItems, words } from "./dom.js";
 import { jobName } from "./names.js";
 
 const STATES = [
@@ -131,9 +131,9 @@ function buildJob(row) {
 }
 
 function tries(row) {
-  const parts = [clock(row.created_at), plural(row.attempts, "attempt")];
+  const parts = [moment(row.created_at), plural(row.attempts, "attempt")];
   if (row.crashes) parts.push(plural(row.crashes, "crash", "crashes"));
-  if (row.state === "retry_waiting" && row.retry_at) parts.push(`next try ${clock(row.retry_at)}`);
+  if (row.state === "retry_waiting" && row.retry_at) parts.push(`next try ${moment(row.retry_at)}`);
   if (row.state === "completed") parts.push(`done after ${duration(secondsBetween(row.created_at, row.finished_at))}`);
   return parts.join(" · ");
 }

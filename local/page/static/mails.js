@@ -1,7 +1,7 @@
 // The mails that the local SES took, each as its reader sees it.
 
 import { readMails } from "./api.js";
-import { byId, clock, element, say, showItems } from "./dom.js";
+import { byId, element, moment, say, showItems } from "./dom.js";
 
 const LOADED = 50;
 const AT_FIRST = 4;
@@ -98,7 +98,7 @@ function buildChoice(mail) {
       "span",
       { className: "about quiet" },
       element("span", {}, mail.to),
-      element("time", { dateTime: mail.sent_at, className: "number" }, clock(mail.sent_at)),
+      element("time", { dateTime: mail.sent_at, className: "number" }, moment(mail.sent_at)),
     ),
   );
   choice.dataset.focus = "mail";
@@ -111,7 +111,7 @@ function showLetter(mail) {
   if (letter === wantedLetter) return;
   letter = wantedLetter;
   say(byId("letter-subject"), mail.subject);
-  say(byId("letter-to"), `to ${mail.to}, ${new Date(mail.sent_at).toLocaleString("en-GB")}`);
+  say(byId("letter-to"), `to ${mail.to}, ${moment(mail.sent_at)}`);
   byId("letter-body").replaceChildren(asText || mail.html === null ? buildText(mail) : buildFrame(mail));
 }
 

@@ -1,7 +1,7 @@
 // Orders and what happened to each.
 
 import { Problem } from "./api.js";
-import { badge, button, byId, clock, duration, element, rupiah, say, showItems, showResult, words } from "./dom.js";
+import { badge, button, byId, duration, element, moment, rupiah, say, showItems, showResult, words } from "./dom.js";
 import { showMailAbout } from "./mails.js";
 import { INVOICE_JOB, jobName, MAIL_OF, mailName } from "./names.js";
 import { explain } from "./problem.js";
@@ -138,8 +138,8 @@ function buildStep(step, first) {
   const [, tone] = STEPS[step.event] ?? [null, ""];
   const noMail = step.event === "job_completed" && step.about in MAIL_OF;
   const seconds = (new Date(step.at) - new Date(first.at)) / 1000;
-  const time = element("time", { dateTime: step.at, title: new Date(step.at).toLocaleString("en-GB") });
-  time.append(step === first ? clock(step.at) : `+${duration(seconds)}`);
+  const time = element("time", { dateTime: step.at, title: moment(step.at) });
+  time.append(step === first ? moment(step.at) : `+${duration(seconds)}`);
   return element(
     "li",
     { className: noMail ? "" : tone },

@@ -1,6 +1,6 @@
 // One payment: what it is for, the buttons, and what the shop answered.
 
-import { badge, byId, clock, element, rupiah, say, showItems, showResult, words } from "/_local/dom.js";
+import { badge, byId, element, moment, rupiah, say, showItems, showResult, words } from "/_local/dom.js";
 
 const reference = new URLSearchParams(location.search).get("reference") ?? "";
 const TONES = { open: "is-wait", paid: "is-good", closed: "is-bad", failed: "is-bad", expired: "is-bad" };
@@ -46,7 +46,7 @@ function show(found) {
   say(byId("order-number"), payment.order_number);
   byId("state").replaceChildren(badge(words(payment.state), TONES[payment.state]));
   say(byId("total"), rupiah(payment.amount_rupiah));
-  say(byId("until"), `Attempt ${payment.attempt_no ?? 1}, to be paid by ${clock(payment.expires_at)}.`);
+  say(byId("until"), `Attempt ${payment.attempt_no ?? 1}, to be paid by ${moment(payment.expires_at)}.`);
   say(byId("entries-empty"), payment.entries.length ? "" : "Nothing yet.");
   showItems(byId("entries"), payment.entries, (entry) => entry.event_id, buildEntry);
   allow();
@@ -65,7 +65,7 @@ function buildEntry(entry) {
     "li",
     {},
     element("span", {}, badge(words(entry.status), TONES[entry.status]), " ", rupiah(entry.amount_rupiah)),
-    element("span", { className: "quiet" }, `${entry.transaction_id} · ${clock(entry.occurred_at)}`),
+    element("span", { className: "quiet" }, `${entry.transaction_id} · ${moment(entry.occurred_at)}`),
   );
 }
 

@@ -1,7 +1,9 @@
 """Identifiers: what they look like and how new ones are made."""
 
+import re
 import secrets
 import time
+import unicodedata
 from typing import NewType
 from uuid import UUID
 
@@ -13,6 +15,17 @@ Sku = NewType("Sku", str)
 
 # Crockford's base 32: no I, L, O or U, so that a number read out over the phone is heard right.
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_LETTER = "[0-9A-HJKMNP-TV-Z]"
+
+ORDER_NUMBER_PATTERN = f"^SKN-{_LETTER}{{5}}-{_LETTER}{{5}}$"
+"""An order number as we write it. `$` is the end of the text, as JSON Schema means it."""
+REFUND_KEY_PATTERN = "^[A-Za-z0-9][A-Za-z0-9-]{0,63}$"
+UUID_PATTERN = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
+"""A UUID as `str` writes it."""
+
+_SPOKEN = re.compile(f"(?:SKN)?({_LETTER}{{5}})({_LETTER}{{5}})")
+# The letters that the alphabet lacks because they are taken for these.
+_MISHEARD = str.maketrans("OIL", "011")
 
 
 def uuid7() -> UUID:
@@ -36,3 +49,21 @@ def new_order_number() -> OrderNumber:
     bits = secrets.randbits(50)
     letters = "".join(_ALPHABET[bits >> shift & 31] for shift in range(0, 50, 5))
     return OrderNumber(f"SKN-{letters[:5]}-{letters[5:]}")
+
+
+def read_order_number(text: str) -> OrderNumber:
+    """Return the number that somebody has typed or heard, in the form in which we write it.
+
+    Case, blanks and hyphens, also typographic ones, do not matter; O is read as 0, I and L as 1; SKN may be left out.
+    Raises `ValueError`, whose message does not repeat the text.
+    """
+    letters = "".join(character for character in text if not _separates(character))
+    # Not before the check: the capital of a dotless i is an I.
+    spoken = _SPOKEN.fullmatch(letters.upper().translate(_MISHEARD)) if letters.isascii() else None
+    if spoken is None:
+        raise ValueError("must be an order number such as SKN-4T9QX-0M7KD")
+    return OrderNumber(f"SKN-{spoken[1]}-{spoken[2]}")
+
+
+def _separates(character: str) -> bool:
+    return character.isspace() or character == "\N{MINUS SIGN}" or unicodedata.category(character) == "Pd"

@@ -160,7 +160,9 @@ class _Drawing:
     def _recipient(self) -> None:
         invoice, width = self._invoice, _RIGHT - _MARGIN
         y = self._write(_MARGIN, self._y, self._words.billed_to, _QUIET) - 3
-        for line in self._broken(invoice.recipient_name or invoice.email, _RECIPIENT, width):
+        # A name may have nothing that can be drawn: an invoice is billed to somebody all the same.
+        name = self._broken(invoice.recipient_name or "", _RECIPIENT, width)
+        for line in name or self._broken(invoice.email, _RECIPIENT, width):
             y = self._write(_MARGIN, y, line, _RECIPIENT)
         address = lines_of(invoice.shipping_address or "")
         if len(address) > _LONGEST_ADDRESS:

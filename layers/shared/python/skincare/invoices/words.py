@@ -1,12 +1,10 @@
 """What an invoice says, in the languages of the shop's customers."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
 
 from skincare.locales import MONTHS, Locale
-
-# The shop's day and year. Jakarta has no summer time, and an image of Lambda may have no time zone files.
-_JAKARTA = timezone(timedelta(hours=7))
+from skincare.moments import WIB
 
 
 @dataclass(frozen=True)
@@ -33,7 +31,7 @@ class Words:
 
     def day(self, moment: datetime) -> str:
         """Return the shop's day of a moment."""
-        day = moment.astimezone(_JAKARTA)
+        day = moment.astimezone(WIB)
         return f"{day.day} {self.months[day.month - 1]} {day.year}"
 
 

@@ -11,7 +11,11 @@ from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from skincare.identifiers import ORDER_NUMBER_PATTERN, REFUND_KEY_PATTERN, UUID_PATTERN
 from skincare.jobs.queues import QueueName
+
+OrderNumberText = Annotated[str, Field(pattern=ORDER_NUMBER_PATTERN)]
+"""As we write it: what people type is read before it becomes a payload."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ class SendConfirmationEmail(JobPayload):
     )
     shown_as: ClassVar[str | None] = "confirmation_email"
 
-    order_number: str = Field(min_length=1, max_length=64)
+    order_number: OrderNumberText
 
 
 class ProcessPayment(JobPayload):
@@ -65,7 +69,7 @@ class ProcessPayment(JobPayload):
         safe=True, why="an event is applied once; applied before, it changes nothing"
     )
 
-    event_id: Annotated[str, Field(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
+    event_id: Annotated[str, Field(pattern=UUID_PATTERN)]
 
 
 class SendPaymentReceivedEmail(JobPayload):
@@ -79,7 +83,7 @@ class SendPaymentReceivedEmail(JobPayload):
     )
     shown_as: ClassVar[str | None] = "payment_received_email"
 
-    order_number: str = Field(min_length=1, max_length=64)
+    order_number: OrderNumberText
 
 
 class GenerateInvoicePdf(JobPayload):
@@ -93,7 +97,7 @@ class GenerateInvoicePdf(JobPayload):
     )
     shown_as: ClassVar[str | None] = "invoice"
 
-    order_number: str = Field(min_length=1, max_length=64)
+    order_number: OrderNumberText
 
 
 class ExpireOrder(JobPayload):
@@ -106,7 +110,7 @@ class ExpireOrder(JobPayload):
         safe=True, why="asks the gateway again, and expires only an order that is still pending"
     )
 
-    order_number: str = Field(min_length=1, max_length=64)
+    order_number: OrderNumberText
 
     @property
     def unique_key(self) -> str:
@@ -124,7 +128,7 @@ class SendRefund(JobPayload):
         safe=True, why="the gateway takes the refund's key once; sent or refused before, it sends nothing"
     )
 
-    refund_key: str = Field(min_length=1, max_length=64)
+    refund_key: Annotated[str, Field(pattern=REFUND_KEY_PATTERN)]
 
     @property
     def unique_key(self) -> str:

@@ -115,7 +115,10 @@ class Backlog:
 
 @dataclass(frozen=True)
 class JobRow:
-    """A job as people list it. Times carry their zone."""
+    """A job as people list it. Times carry their zone.
+
+    `type` and `job_type` are the same: the first is a contract, the second is what every other answer calls it.
+    """
 
     id: str
     type: str
@@ -133,3 +136,5 @@ class JobRow:
     error_class: str | None
     error_message: str | None
     request_id: str | None
+    job_type: str = ""
+    """Empty where a release before this one answers."""

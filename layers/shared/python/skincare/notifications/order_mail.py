@@ -1,12 +1,13 @@
 """The mails that tell customers about their orders: `templates/<notification type>.<language>.*`."""
 
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from skincare.locales import MONTHS, Locale
+from skincare.moments import WIB
 from skincare.money import rupiah
 from skincare.notifications.models import NotificationType, OrderToTell
 from skincare.notifications.ports import Email
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 _TEMPLATES = Path(__file__).parent / "templates"
-
-# Jakarta has no summer time, and an image of Lambda may have no time zone files.
-_WIB = timezone(timedelta(hours=7))
 
 
 def order_mail(kind: NotificationType, order: OrderToTell, *, shop_url: str) -> Email:
@@ -40,7 +38,7 @@ def order_mail(kind: NotificationType, order: OrderToTell, *, shop_url: str) -> 
 
 def minute(moment: datetime, locale: Locale) -> str:
     """Return a moment to the minute, by the shop's clock: `15 Januari 2026 pukul 10.05 WIB`."""
-    there = moment.astimezone(_WIB)
+    there = moment.astimezone(WIB)
     day = f"{there.day} {MONTHS[locale][there.month - 1]} {there.year}"
     match locale:
         case Locale.ID:

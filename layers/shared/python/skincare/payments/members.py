@@ -8,6 +8,7 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any, NoReturn
 
 from skincare.payments.errors import WebhookMalformed
+from skincare.text import flaw, is_blank
 
 _DEEPEST = 32
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
@@ -63,11 +64,11 @@ def inner(members: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def text(members: Mapping[str, Any], name: str, *, longest: int) -> str:
-    """Return a text that people can read and PostgreSQL can store; raises `MemberFlawed`."""
+    """Return a text by the rule of `skincare.text`; raises `MemberFlawed`."""
     value = members.get(name)
     if not isinstance(value, str) or isinstance(value, Digits):
         raise MemberFlawed(f"{name} is not text")
-    if not 1 <= len(value) <= longest or not value.isprintable():
+    if len(value) > longest or flaw(value) or is_blank(value):
         raise MemberFlawed(f"{name} is not 1 to {longest} printable characters")
     return value
 

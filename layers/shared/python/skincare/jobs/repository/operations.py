@@ -52,8 +52,8 @@ def list_jobs(
     cur = conn.cursor(row_factory=class_row(JobRow))
     cur.execute(
         """
-        SELECT id::text, job_type AS type, queue, state, order_number, attempts, crashes, dead_letter_no, created_at,
-            run_at, publish_at, retry_at, finished_at, error_class, error_message, request_id
+        SELECT id::text, job_type, job_type AS type, queue, state, order_number, attempts, crashes, dead_letter_no,
+            created_at, run_at, publish_at, retry_at, finished_at, error_class, error_message, request_id
         FROM jobs
         WHERE (%(queue)s::text IS NULL OR queue = %(queue)s) AND (%(state)s::text IS NULL OR state = %(state)s)
         ORDER BY created_at DESC, id DESC LIMIT %(limit)s""",

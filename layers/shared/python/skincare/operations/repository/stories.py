@@ -8,6 +8,7 @@ from psycopg.rows import class_row
 
 from skincare.identifiers import JobId, OrderNumber
 from skincare.jobs.models import JobRow
+from skincare.money import rupiah
 from skincare.operations.models import Happening, JobAttempt, OrderStory
 
 MOST_HAPPENINGS = 500
@@ -18,8 +19,8 @@ def jobs(conn: Connection, job_ids: Sequence[JobId]) -> list[JobRow]:
     cur = conn.cursor(row_factory=class_row(JobRow))
     cur.execute(
         """
-        SELECT id::text, job_type AS type, queue, state, order_number, attempts, crashes, dead_letter_no, created_at,
-            run_at, publish_at, retry_at, finished_at, error_class, error_message, request_id
+        SELECT id::text, job_type, job_type AS type, queue, state, order_number, attempts, crashes, dead_letter_no,
+            created_at, run_at, publish_at, retry_at, finished_at, error_class, error_message, request_id
         FROM jobs WHERE id = ANY (%(ids)s::uuid[]) ORDER BY id""",
         {"ids": list(job_ids)},
     )
@@ -60,54 +61,62 @@ def order(conn: Connection, order_number: OrderNumber) -> OrderStory | None:
     ).fetchone()
     if head is None:
         return None
-    cur = conn.cursor(row_factory=class_row(Happening))
-    cur.execute(
+    cur = conn.execute(
         """
         WITH o AS (SELECT * FROM orders WHERE order_number = %(number)s)
         SELECT at, what, detail FROM (
-            SELECT created_at AS at, 1 AS rank, 'order placed' AS what, coalesce('request ' || request_id, '') AS detail
-                FROM o
-            UNION ALL SELECT paid_at, 6, 'order paid', '' FROM o WHERE paid_at IS NOT NULL
-            UNION ALL SELECT cancelled_at, 6, 'order cancelled', '' FROM o WHERE cancelled_at IS NOT NULL
-            UNION ALL SELECT expired_at, 6, 'order expired', '' FROM o WHERE expired_at IS NOT NULL
+            SELECT created_at AS at, 1 AS rank, 'order placed' AS what, jsonb_build_array('request ' || request_id)
+                AS detail FROM o
+            UNION ALL SELECT paid_at, 6, 'order paid', '[]' FROM o WHERE paid_at IS NOT NULL
+            UNION ALL SELECT cancelled_at, 6, 'order cancelled', '[]' FROM o WHERE cancelled_at IS NOT NULL
+            UNION ALL SELECT expired_at, 6, 'order expired', '[]' FROM o WHERE expired_at IS NOT NULL
             UNION ALL SELECT a.created_at, 2, 'payment attempt',
-                a.gateway || ' no. ' || a.attempt_no || ', Rp ' || a.amount_rupiah
+                jsonb_build_array(a.gateway || ' no. ' || a.attempt_no || ', ', a.amount_rupiah)
                 FROM payment_attempts a JOIN o ON o.id = a.order_id
-            UNION ALL SELECT e.received_at, 3, 'payment event received',
-                e.gateway || ' ' || coalesce(e.status, 'without meaning') || coalesce(', Rp ' || e.amount_rupiah, '')
-                || ', now ' || e.state || coalesce(': ' || e.flaw, '') || ' (' || e.id || ')'
+            UNION ALL SELECT e.received_at, 3, 'payment event received', jsonb_build_array(
+                e.gateway || ' ' || coalesce(e.status, 'without meaning'),
+                CASE WHEN e.amount_rupiah IS NOT NULL THEN ', ' END, e.amount_rupiah,
+                ', now ' || e.state || coalesce(': ' || e.flaw, '') || ' (' || e.id || ')')
                 FROM payment_events e WHERE e.order_number = %(number)s
             UNION ALL SELECT e.applied_at, 4, 'payment event applied',
-                e.gateway || ' ' || e.status || ' (' || e.id || ')'
+                jsonb_build_array(e.gateway || ' ' || e.status || ' (' || e.id || ')')
                 FROM payment_events e WHERE e.order_number = %(number)s AND e.applied_at IS NOT NULL
-            UNION ALL SELECT p.updated_at, 5, 'payment now ' || p.status,
-                p.gateway || ', Rp ' || p.amount_rupiah || ', Rp ' || p.refunded_rupiah || ' given back'
-                || CASE WHEN p.pays_order THEN ', pays the order' ELSE '' END
+            UNION ALL SELECT p.updated_at, 5, 'payment now ' || p.status, jsonb_build_array(
+                p.gateway || ', ', p.amount_rupiah, ', ', p.refunded_rupiah, ' given back',
+                CASE WHEN p.pays_order THEN ', pays the order' END)
                 FROM payments p JOIN o ON o.id = p.order_id
-            UNION ALL SELECT a.created_at, 5, 'anomaly ' || a.id || ': ' || a.kind,
-                a.task || ', told Rp ' || a.amount_rupiah || ', expected Rp ' || a.expected_rupiah
-                || CASE WHEN a.resolved_at IS NOT NULL THEN ', resolved'
-                    WHEN a.withdrawn_at IS NOT NULL THEN ', withdrawn' ELSE ', open' END
+            UNION ALL SELECT a.created_at, 5, 'anomaly ' || a.id || ': ' || a.kind, jsonb_build_array(
+                a.task || ', told ', a.amount_rupiah, ', expected ', a.expected_rupiah,
+                CASE WHEN a.resolved_at IS NOT NULL THEN ', resolved'
+                    WHEN a.withdrawn_at IS NOT NULL THEN ', withdrawn' ELSE ', open' END)
                 FROM payment_anomalies a JOIN o ON o.id = a.order_id
-            UNION ALL SELECT r.created_at, 1, 'refund requested',
-                r.gateway || ', Rp ' || r.amount_rupiah || ', now ' || r.state || coalesce(': ' || r.refusal, '')
-                || ' (' || r.key || ')'
+            UNION ALL SELECT r.created_at, 1, 'refund requested', jsonb_build_array(
+                r.gateway || ', ', r.amount_rupiah,
+                ', now ' || r.state || coalesce(': ' || r.refusal, '') || ' (' || r.key || ')')
                 FROM refunds r JOIN o ON o.id = r.order_id
-            UNION ALL SELECT r.booked_at, 6, 'refund booked', 'Rp ' || r.amount_rupiah || ' (' || r.key || ')'
+            UNION ALL SELECT r.booked_at, 6, 'refund booked',
+                jsonb_build_array(r.amount_rupiah, ' (' || r.key || ')')
                 FROM refunds r JOIN o ON o.id = r.order_id WHERE r.booked_at IS NOT NULL
-            UNION ALL SELECT i.created_at, 7, 'invoice number taken', i.number
+            UNION ALL SELECT i.created_at, 7, 'invoice number taken', jsonb_build_array(i.number)
                 FROM invoices i JOIN o ON o.id = i.order_id
-            UNION ALL SELECT i.made_at, 8, 'invoice made', i.number || ' version ' || i.version
+            UNION ALL SELECT i.made_at, 8, 'invoice made', jsonb_build_array(i.number || ' version ' || i.version)
                 FROM invoices i JOIN o ON o.id = i.order_id WHERE i.made_at IS NOT NULL
             UNION ALL SELECT n.created_at, 8, 'mail ' || n.status,
-                n.notification_type || coalesce(': ' || n.reason, '')
+                jsonb_build_array(n.notification_type || coalesce(': ' || n.reason, ''))
                 FROM order_notifications n JOIN o ON o.id = n.order_id
-            UNION ALL SELECT j.created_at, 2, 'job enqueued', j.job_type || ', now ' || j.state || ' (' || j.id || ')'
+            UNION ALL SELECT j.created_at, 2, 'job enqueued',
+                jsonb_build_array(j.job_type || ', now ' || j.state || ' (' || j.id || ')')
                 FROM jobs j WHERE j.order_number = %(number)s
             UNION ALL SELECT t.finished_at, 9, 'job attempt: ' || t.outcome,
-                j.job_type || coalesce(', ' || t.error_class || ': ' || t.error_message, '')
+                jsonb_build_array(j.job_type || coalesce(', ' || t.error_class || ': ' || t.error_message, ''))
                 FROM job_attempts t JOIN jobs j ON j.id = t.job_id WHERE j.order_number = %(number)s
         ) AS happening ORDER BY at DESC, rank DESC LIMIT %(limit)s""",
         {"number": order_number, "limit": MOST_HAPPENINGS},
     )
-    return OrderStory(order_number, head[0], head[1], tuple(reversed(cur.fetchall())))
+    happenings = [Happening(at, what, _sentence(detail)) for at, what, detail in cur]
+    return OrderStory(order_number, head[0], head[1], tuple(reversed(happenings)))
+
+
+def _sentence(pieces: Sequence[str | int | None]) -> str:
+    """Return a detail in words: each number in it is an amount, and how amounts are written is not for SQL to say."""
+    return "".join(rupiah(piece) if isinstance(piece, int) else piece or "" for piece in pieces)

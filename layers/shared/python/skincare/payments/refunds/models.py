@@ -4,10 +4,9 @@ import re
 from dataclasses import dataclass, field
 from uuid import uuid4
 
-from skincare.identifiers import OrderNumber
+from skincare.identifiers import REFUND_KEY_PATTERN, OrderNumber
 from skincare.payments.errors import RefundNotPossible
-
-_KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
+from skincare.text import flaw, is_blank
 
 
 @dataclass(frozen=True)
@@ -29,9 +28,9 @@ class RefundRequest:
 
     def __post_init__(self) -> None:
         for name, text, longest in (("reason", self.reason, 200), ("requested_by", self.requested_by, 100)):
-            if not (1 <= len(text) <= longest and text.isprintable()):
+            if len(text) > longest or flaw(text) or is_blank(text):
                 raise RefundNotPossible(f"{name} is not 1 to {longest} printable characters")
-        if not _KEY.fullmatch(self.key):
+        if not re.fullmatch(REFUND_KEY_PATTERN, self.key):
             raise RefundNotPossible("a key is 1 to 64 letters, digits and hyphens")
         if self.amount_rupiah is not None and self.amount_rupiah <= 0:
             raise RefundNotPossible("an amount is more than nothing")

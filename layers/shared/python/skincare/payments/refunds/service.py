@@ -4,6 +4,7 @@ from skincare.database.connection import Connection, Database
 from skincare.identifiers import new_job_id
 from skincare.jobs.catalog import SendRefund
 from skincare.jobs.repository import timers
+from skincare.money import rupiah
 from skincare.observability import logger
 from skincare.orders.errors import OrderUnknown
 from skincare.payments.answers.service import Gateways
@@ -32,7 +33,7 @@ def request_refund(conn: Connection, request: RefundRequest) -> RefundRow:
     [payment] = found
     amount = payment.left_rupiah if request.amount_rupiah is None else request.amount_rupiah
     if not 0 < amount <= payment.left_rupiah:
-        raise RefundNotPossible(f"{payment.left_rupiah} rupiah are left of the payment")
+        raise RefundNotPossible(f"{rupiah(payment.left_rupiah)} are left of the payment")
     refund = RefundRow(
         key=request.key,
         order_number=request.order_number,
