@@ -214,7 +214,8 @@ class TestWhereThingsAreInstalled:
     def test_is_taken_back_from_a_settings_file_of_pip(self, checkout: Path, tools: Path, calls: Path) -> None:
         set_up(checkout, tools, "local")
         (line,) = [line for line in calls.read_text().splitlines() if line.startswith("-I -m pip")]
-        assert {"--python=", "--no-user", "--target=", "--prefix=", "--root="} <= set(line.split())
+        # An empty prefix or root is a folder to pip, and an empty target is none.
+        assert {"--python=", "--no-user", "--target=", f"--prefix={checkout}/.venv", "--root=/"} <= set(line.split())
 
     @pytest.mark.parametrize("text", ['[pip]\ntarget = "/elsewhere"\n', '  pip.prefix="x"\n'])
     def test_by_a_settings_file_of_uv_gives_one_sentence(
