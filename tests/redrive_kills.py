@@ -1,22 +1,16 @@
-"""Starts a redrive of everything and kills it, again and again: `python -m tests.redrive_kills TIMES SEED`.
+"""Starts a redrive of everything and kills it, again and again.
 
-Forked from one process that has everything imported, so that a run lives in its work and not in its start.
+Each is forked from one process that has everything imported, so that it lives in its work and not in its start.
 """
 
 import os
 import random
 import signal
-import sys
 import time
-
-import botocore.session
-import rich.progress
 
 from cli.redrive import Redrive, which_jobs
 from tests.crash_process import make_app
 from tests.oncall import oncall_of
-
-PRELOADED = (botocore.session, rich.progress)
 
 JOBS_A_SECOND = 3
 """So few that a run is killed in its first requests, and never comes to its end."""
@@ -42,7 +36,3 @@ def main(times: int, seed: int) -> None:
         time.sleep(chance.uniform(0.01, 0.35))
         os.kill(run, signal.SIGKILL)
         os.waitpid(run, 0)
-
-
-if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))

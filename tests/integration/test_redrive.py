@@ -1,8 +1,6 @@
 """A redrive from outside: old jobs, killed runs, the AWS console, and what queues do meanwhile."""
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -24,18 +22,18 @@ from skincare.jobs.queues import QueueName
 from skincare.jobs.relay import run_relay, sweep
 from skincare.jobs.repository import dead_letter, quarantine
 from skincare.jobs.runner import Runner
-from tests import crash_process, ledger
+from tests import crash_process, ledger, redrive_kills
 from tests.fakes.email import FakeEmailSender
 from tests.http import open_app
 from tests.moto_server import PATIENT, create_queue
 from tests.oncall import die, oncall_of
 from tests.redrive_kills import redrive_everything
+from tests.support.forked import Forked
+from tests.support.randomness import Times
 from tests.worker_bench import LIMITS, Bench, plenty
 from worker.registry import REGISTRY
 
-ROOT = Path(__file__).parents[2]
 STALE = {"cancelled": 500, "mailed": 300, "applied": 100, "wanted": 100}
-KILLS = 50
 JOBS_UNDER_FIRE = 160
 
 
@@ -219,20 +217,21 @@ def place_dead(conn: Connection, count: int) -> list[str]:
 
 
 class TestARunThatIsKilled:
-    def test_fifty_times_at_random_loses_no_job_and_doubles_none(
-        self, database_url: str, aws: AwsSession, aws_endpoint: str, tmp_path: Path, conn: Connection
+    def test_again_and_again_at_random_loses_no_job_and_doubles_none(
+        self,
+        database_url: str,
+        aws: AwsSession,
+        aws_endpoint: str,
+        tmp_path: Path,
+        conn: Connection,
+        times: Times,
+        random_seed: int,
     ) -> None:
         environ = surroundings(database_url, aws, aws_endpoint, tmp_path)
         place_dead(conn, JOBS_UNDER_FIRE)
-        killer = subprocess.run(
-            [sys.executable, "-m", "tests.redrive_kills", str(KILLS), "11"],
-            cwd=ROOT,
-            env={**os.environ, **environ},
-            stdout=subprocess.DEVNULL,
-            timeout=150,
-            check=False,
-        )
-        assert killer.returncode == 0
+        kills = times(short=10, long=50)
+        killer = Forked(redrive_kills.main, kills, random_seed, environ={**os.environ, **environ})
+        assert killer.wait(timeout_s=150) == 0
         left = states(conn)
         assert left["dead_letter"] < JOBS_UNDER_FIRE, "no run came so far as to redrive a job"
         assert left["dead_letter"] > 0, "nothing was left for the last run"

@@ -1,0 +1,61 @@
+"""Chance that can be had again: one seed for all that is drawn, and long forms of the tests that draw.
+
+`SEED=7 make test` (or `--seed=7`) draws as a run did that printed 7, and takes the tests in that run's order;
+`SEED=random` draws a seed. Without one it is always the same seed, in the order of the files: the gate says the same
+of the same code. `make test-long` draws a seed of its own and runs only what has a long form, at its full length.
+"""
+
+import os
+import random
+import secrets
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Protocol
+
+import pytest
+
+USUAL = 20260115
+
+
+class Times(Protocol):
+    """Gives how often a test does what it does at random."""
+
+    def __call__(self, *, short: int, long: int) -> int: ...
+
+
+def add_options(parser: pytest.Parser) -> None:
+    parser.addoption("--seed", default=os.environ.get("SEED") or None, help="a number, or random (also: SEED=…)")
+    parser.addoption("--long", action="store_true", help="only the tests that have a long form, at their full length")
+
+
+def settle_seed(config: pytest.Config) -> None:
+    """Decide on the seed before Hypothesis asks for it; the processes of xdist are handed the controller's options."""
+    options = config.option
+    options.shuffled = options.seed is not None or options.long
+    if options.seed == "random" or (options.long and options.seed is None):
+        options.seed = secrets.randbelow(1_000_000)
+    try:
+        options.seed = USUAL if options.seed is None else int(options.seed)
+    except ValueError:
+        raise pytest.UsageError(f"--seed={options.seed} is neither a number nor 'random'") from None
+    if options.hypothesis_seed is None:
+        options.hypothesis_seed = str(options.seed)
+
+
+def header(config: pytest.Config) -> str:
+    order = "order of the tests, too" if config.option.shuffled else "files in their order"
+    return f"seed: {config.option.seed} ({order}); the same again: SEED={config.option.seed}"
+
+
+def shuffled(items: Sequence[pytest.Item], seed: int) -> list[pytest.Item]:
+    """Return the tests in an order of the seed's: the files, and the tests in each, which share fixtures."""
+    chance = random.Random(seed)
+    files = [list(group) for _, group in groupby(items, key=lambda item: item.path)]
+    chance.shuffle(files)
+    for file in files:
+        chance.shuffle(file)
+    return [item for file in files for item in file]
+
+
+def has_long_form(item: pytest.Item) -> bool:
+    return "times" in getattr(item, "fixturenames", ())
