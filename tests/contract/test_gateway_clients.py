@@ -53,7 +53,7 @@ class TestOurOwnGateway(GatewayClientContract):
                 return refusal.response("request-1")
 
         server = make_server("127.0.0.1", 0, serve, threaded=True)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         client = StandardWebhooksClient(f"http://127.0.0.1:{server.port}{PAYMENT_API}", secrets=KEYS)
 
         def pay(attempt: Attempt) -> None:
