@@ -58,7 +58,7 @@ def main(arguments: list[str] | None = None) -> int:
     kept = Results(file, list(MEASUREMENTS))
     # The table or the JSON goes to standard output, and what happens meanwhile to standard error.
     progress = Console(stderr=True)
-    outcome: Outcome | None = None
+    outcome, finished = Outcome(), False
     # A signal still lets every child and folder of ours be cleared away.
     load = f"{os.getloadavg()[0]:.1f}"
     with until_stopped(), surroundings() as around:
@@ -72,9 +72,10 @@ def main(arguments: list[str] | None = None) -> int:
             results=kept,
             progress=progress,
         )
+        finished = True
     if file.resolve() == results.FULL and file.exists():
         document.write(read(file))
-    if outcome is None:
+    if not finished:
         return 130
     if options.json:
         sys.stdout.write(encode(kept.only(wanted)))

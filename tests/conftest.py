@@ -1,6 +1,7 @@
 """Fixtures that several kinds of tests share."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -24,6 +25,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     randomness.settle(config)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """One of xdist's hooks: a process is about to be started."""
+    randomness.hand_on(node.config, node.workerinput)
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -30,9 +30,10 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 def settle(config: pytest.Config) -> None:
-    """Decide on seed and length before Hypothesis asks; the processes of xdist are handed the controller's options."""
+    """Decide on seed and length before Hypothesis asks; a process of xdist does as the one that started it."""
     options = config.option
     options.shuffled = options.seed is not None or options.long
+    options.seed = getattr(config, "workerinput", {}).get("seed", options.seed)
     if options.seed == "random" or (options.long and options.seed is None):
         options.seed = secrets.randbelow(1_000_000)
     try:
@@ -45,6 +46,11 @@ def settle(config: pytest.Config) -> None:
     settings.load_profile("long" if options.long else "short")
     if options.hypothesis_seed is None:
         options.hypothesis_seed = str(options.seed)
+
+
+def hand_on(config: pytest.Config, workerinput: dict[str, object]) -> None:
+    """Give a process of xdist the seed, which it would otherwise draw for itself."""
+    workerinput["seed"] = config.option.seed
 
 
 def header(config: pytest.Config) -> str:

@@ -40,6 +40,9 @@ from tests.support.randomness import random_seed, times
 
 pytest_addoption = randomness.add_options
 pytest_configure = pytest.hookimpl(tryfirst=True)(lambda config: randomness.settle(config))
+pytest_configure_node = pytest.hookimpl(optionalhook=True)(
+    lambda node: randomness.hand_on(node.config, node.workerinput)
+)
 pytest_report_header = lambda config: randomness.header(config)
 pytest_collection_modifyitems = lambda config, items: randomness.choose(config, items)
 """
@@ -86,6 +89,11 @@ class TestARun:
         picked = said(suite, "--seed=random")
         assert said(suite, f"--seed={picked[0].rpartition('=')[2]}") == picked
         assert "(order of the tests, too)" in picked[0]
+
+    def test_in_several_processes_has_one_seed(self, suite: pytest.Pytester) -> None:
+        """Each would refuse to run in another order than its neighbour's."""
+        done = run(suite, "-p", "xdist", "-n", "2", "--seed=random")
+        done.assert_outcomes(passed=5)
 
     def test_does_not_begin_with_a_seed_that_is_none(self, suite: pytest.Pytester) -> None:
         done = run(suite, "--seed=seven")
