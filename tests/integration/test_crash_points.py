@@ -19,7 +19,6 @@ from tests.support.randomness import Times
 __all__ = ["shop"]
 
 BUYERS = 3
-ORDERS_UNDER_FIRE = 150
 
 
 @pytest.mark.parametrize("point", crash_process.POINTS)
@@ -87,9 +86,9 @@ def test_a_poison_job_kills_its_process_five_times_and_is_buried_while_its_neigh
 def test_a_worker_killed_at_random_loses_nothing_and_completes_nothing_twice(
     shop: Shop, times: Times, random_seed: int
 ) -> None:
-    kills = times(short=10, long=50)
+    kills, orders = times(short=10, long=50), times(short=50, long=150)
     shop.conn.execute("UPDATE products SET stock = 1000")
-    for number in range(ORDERS_UNDER_FIRE):
+    for number in range(orders):
         shop.place(f"user-{number}")
     killer = Forked(worker_kills.main, kills, random_seed, environ={**os.environ, **shop.environ})
     assert killer.wait(timeout_s=150) == 0
@@ -101,10 +100,10 @@ def test_a_worker_killed_at_random_loses_nothing_and_completes_nothing_twice(
     completions = shop.conn.execute(
         "SELECT count(*), count(DISTINCT job_id) FROM job_attempts WHERE outcome = 'completed'"
     ).fetchone()
-    assert completions == (ORDERS_UNDER_FIRE, ORDERS_UNDER_FIRE)
+    assert completions == (orders, orders)
     told = shop.conn.execute("SELECT count(*) FROM order_notifications WHERE status = 'sent'").fetchone()
-    assert told == (ORDERS_UNDER_FIRE,)
-    assert ORDERS_UNDER_FIRE <= shop.mails() <= ORDERS_UNDER_FIRE + kills * crash_process.LIMITS.threads
+    assert told == (orders,)
+    assert orders <= shop.mails() <= orders + kills * crash_process.LIMITS.threads
 
 
 def _wait_until_somebody_waits_for_a_lock(conn: Connection) -> None:
