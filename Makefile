@@ -3,7 +3,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup run api worker demo test check synth deploy-check bench format openapi requirements clean
+.PHONY: help setup run api worker demo test test-long check synth deploy-check bench format openapi requirements clean
 
 PYTHON_BIN := .venv/bin/python
 PYTEST_ARGS ?=
@@ -12,6 +12,8 @@ BENCH_ARGS ?=
 # The whole suite ends within this many seconds, whatever hangs (macOS has no `timeout`: there only
 # the limit of a single test, in pyproject.toml, holds).
 TEST_LIMIT_S ?= 1800
+# One more than two cores have: many tests wait, for a lock, a time or a browser.
+TEST_PROCESSES ?= 3
 LIMITED := $(if $(shell command -v timeout 2>/dev/null),timeout --foreground --kill-after=30 $(TEST_LIMIT_S))
 
 help: ## Show this list
@@ -39,10 +41,18 @@ demo: ## Start, place some orders, follow each to its mail, stop
 	@exec scripts/setup local
 	@exec $(PYTHON_BIN) -m local demo
 
-# A process that a hung test took down is not replaced: the other one takes over its work.
-test: ## Run the tests (PYTEST_ARGS='-k checkout' narrows them)
+# A process that a hung test took down is not replaced: the others take over its work. Compiled tests are kept, whatever
+# the environment says: otherwise every process would compile all of them in every run.
+PYTEST := env -u PYTHONDONTWRITEBYTECODE $(LIMITED) $(PYTHON_BIN) -m pytest -n $(TEST_PROCESSES) --dist loadgroup \
+	--max-worker-restart=0 --durations=15 --durations-min=1 $(if $(SEED),--seed=$(SEED))
+
+test: ## Run the tests (PYTEST_ARGS='-k checkout' narrows them, SEED=7 repeats one)
 	@exec scripts/setup dev
-	@exec $(LIMITED) $(PYTHON_BIN) -m pytest -n 3 --dist loadgroup --max-worker-restart=0 $(PYTEST_ARGS)
+	@exec $(PYTEST) $(PYTEST_ARGS)
+
+test-long: ## Run what tests try at random, many times instead of a few (SEED=7 repeats one)
+	@exec scripts/setup dev
+	@exec $(PYTEST) --long $(PYTEST_ARGS)
 
 check: ## Lint, format, types and layering, without changing a file
 	@exec scripts/setup dev

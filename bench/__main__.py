@@ -1,20 +1,36 @@
-"""`python -m bench`: measure, print, and write bench/results.json."""
+"""`python -m bench`: measure, print, and write each figure to bench/results.json as it comes."""
 
 import argparse
+import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Mapping
 from pathlib import Path
 
 from rich.console import Console
 
-from bench import artefact, checkout, handler, invoices, jobs, relay, round_trips, start, system, webhooks, worker
-from bench.figure import Figure
+from bench import (
+    artefact,
+    checkout,
+    document,
+    handler,
+    invoices,
+    jobs,
+    relay,
+    results,
+    round_trips,
+    start,
+    system,
+    webhooks,
+    worker,
+)
 from bench.machine import describe_machine
-from bench.report import encode, print_report, results
-from bench.surroundings import FULL, QUICK, Effort, NotMeasured, Surroundings, surroundings
+from bench.report import print_report
+from bench.results import Results, encode, read
+from bench.run import Measurement, Outcome, run
+from bench.surroundings import surroundings
 from local.stopping import until_stopped
 
-MEASUREMENTS: dict[str, Callable[[Surroundings, Effort], Iterator[Figure]]] = {
+MEASUREMENTS: Mapping[str, Measurement] = {
     "checkout": checkout.throughput,
     "enqueue": checkout.enqueue,
     "hot-product": checkout.hot_product,
@@ -29,39 +45,44 @@ MEASUREMENTS: dict[str, Callable[[Surroundings, Effort], Iterator[Figure]]] = {
     "invoices": invoices.measure,
     "system": system.measure,
 }
-RESULTS = Path(__file__).with_name("results.json")
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """Return 0 when everything that was asked for gave its figures, 1 when something did not, 130 when interrupted."""
     options = _parser().parse_args(arguments)
+    if options.document:
+        document.write(read(results.FULL))
+        return 0
     wanted = options.only or list(MEASUREMENTS)
+    file = options.output or (results.QUICK if options.quick else results.FULL)
+    kept = Results(file, list(MEASUREMENTS))
     # The table or the JSON goes to standard output, and what happens meanwhile to standard error.
     progress = Console(stderr=True)
-    machine: dict[str, str] = {}
-    figures: list[Figure] = []
-    notes: list[str] = []
-    finished = False
+    outcome, finished = Outcome(), False
     # A signal still lets every child and folder of ours be cleared away.
+    load = f"{os.getloadavg()[0]:.1f}"
     with until_stopped(), surroundings() as around:
-        machine = describe_machine(around.scratch) | {"effort": "quick" if options.quick else "full"}
-        for name in wanted:
-            with progress.status(f"measuring {name}"):
-                try:
-                    figures += MEASUREMENTS[name](around, QUICK if options.quick else FULL)
-                except NotMeasured as reason:
-                    notes.append(f"{name}: {reason}")
-            progress.print(f"measured {name}")
+        machine = describe_machine(around.scratch)
+        kept.describe(machine)
+        outcome = run(
+            MEASUREMENTS,
+            wanted,
+            around,
+            effort="quick" if options.quick else "full",
+            results=kept,
+            progress=progress,
+        )
         finished = True
+    if file.resolve() == results.FULL and file.exists():
+        document.write(read(file))
     if not finished:
         return 130
-    document = encode(results(figures, machine, notes))
     if options.json:
-        sys.stdout.write(document)
+        sys.stdout.write(encode(kept.only(wanted)))
     else:
-        print_report(Console(width=None if sys.stdout.isatty() else 200), figures, machine, notes)
-    if not (options.only or options.quick):
-        RESULTS.write_text(document)
-    return 0
+        console = Console(width=None if sys.stdout.isatty() else 200)
+        print_report(console, outcome.figures, machine | {"load before": load}, outcome.missing)
+    return 1 if outcome.missing else 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -69,6 +90,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", metavar="NAME", action="append", choices=MEASUREMENTS, help=", ".join(MEASUREMENTS))
     parser.add_argument("--quick", action="store_true", help="short rounds and few of them: does it run?")
     parser.add_argument("--json", action="store_true", help="print the results as JSON instead of a table")
+    parser.add_argument(
+        "--output",
+        metavar="FILE",
+        type=Path,
+        help="write there (default: bench/results.json, or .local/bench/quick.json with --quick)",
+    )
+    parser.add_argument("--document", action="store_true", help="measure nothing: write docs/benchmarks.md's table")
     return parser
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import count
 from statistics import median
 
 from bench import pgbench
@@ -113,6 +114,11 @@ def _next_of(check_out: Callable[..., None], numbers: Iterator[int], prefix: str
     check_out(user(prefix, turn, next(numbers)))
 
 
+def _rush(clients: Clients, url: str, how: str, kind: str, each: int) -> Callable[[], Outcome]:
+    turns = count()
+    return lambda: clients.shop(Shopping(url, how, f"{kind}-{next(turns)}", each))
+
+
 def hot_product(around: Surroundings, effort: Effort) -> Iterator[Figure]:
     """Sixteen clients 1 ms away that all want product 1, in our way and statement by statement, and spread out."""
     kinds = {
@@ -128,10 +134,9 @@ def hot_product(around: Surroundings, effort: Effort) -> Iterator[Figure]:
                 fill_carts(database.owner, f"{kind}-{turn}", clients=_MANY, each=each, hot=hot)
         settle_down(database.owner)
         with delayed(database.url, milliseconds=_RTT_MS) as url:
-            outcomes: dict[str, list[Outcome]] = {kind: [] for kind in kinds}
-            for turn in range(rounds):
-                for kind, (how, _, each) in kinds.items():
-                    outcomes[kind].append(clients.shop(Shopping(url, how, f"{kind}-{turn}", each)))
+            outcomes = interleave(
+                {kind: _rush(clients, url, how, kind, each) for kind, (how, _, each) in kinds.items()}, rounds=rounds
+            )
         rates = {kind: [outcome.per_s for outcome in each] for kind, each in outcomes.items()}
         parts = {f"{kind} (per s)": median(values) for kind, values in rates.items()}
         for kind, turns in outcomes.items():
@@ -153,7 +158,7 @@ def hot_product(around: Surroundings, effort: Effort) -> Iterator[Figure]:
         wrong = oversold(database.owner)
         database.owner.execute("UPDATE products SET stock = %s WHERE id = 1", [_SCARCE])
         fill_carts(database.owner, "scarce", clients=_MANY, each=20, hot=True)
-        outcome = clients.shop(Shopping(database.url, "one statement", "scarce", 20))
+        outcome = clients.shop(Shopping(database.url, "one statement", "scarce", 20, scarce=True))
         yield Figure(
             "checkout.oversold",
             f"units sold that were not there, also 320 checkouts for {_SCARCE} units",

@@ -4,7 +4,6 @@ import os
 import platform
 import shutil
 import subprocess
-from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
@@ -18,12 +17,10 @@ _PACKAGES = ("psycopg", "pydantic", "aws-lambda-powertools", "boto3", "awslambda
 def describe_machine(folder: Path) -> dict[str, str]:
     """Return what a reader needs to judge the figures; `folder` lies on the disk that the database will use."""
     return {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "processor": _processor(),
         "cores": str(os.cpu_count()),
         "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB",
         "system": platform.platform(terse=True),
-        "load before": f"{os.getloadavg()[0]:.1f}",
         "flush": f"{_flush_ms(folder):.2f} ms",
         "python": platform.python_version(),
         "postgresql": _said([str(wheel_folder() / "postgres"), "--version"]),

@@ -2,9 +2,11 @@
 
 import re
 import subprocess
+from datetime import timedelta
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from bench.rounds import Stalled
 from bench.shop import checkout_statement
 from local.postgres.binaries import wheel_folder
 from skincare.identifiers import UserId
@@ -16,8 +18,8 @@ _EXPRESSIONS = {
     "user_id": "'{prefix}-' || :client_id || '-' || :n",
     "key": "'{prefix}-' || :client_id || '-' || :n",
     "order_number": "'SKN-' || lpad(:client_id, 2, '0') || '{tag}' || '-' || lpad(:n, 5, '0')",
-    "job_id": "uuidv7()",
 }
+_ID = "uuidv7()"
 
 
 def script(prefix: str, tag: str) -> str:
@@ -28,6 +30,8 @@ def script(prefix: str, tag: str) -> str:
         name = match[1]
         if name in _EXPRESSIONS:
             return _EXPRESSIONS[name].format(prefix=prefix, tag=tag)
+        if name in statement.ids:
+            return _ID
         return literal(statement.parameters[name])
 
     sql = " ".join(re.sub(r"%\((\w+)\)s", expression, statement.sql).split())
@@ -35,16 +39,20 @@ def script(prefix: str, tag: str) -> str:
 
 
 def literal(value: object) -> str:
-    """Return a value as SQL text."""
+    """Return a value as SQL text; raises `TypeError` for a kind that no statement here has."""
     match value:
         case None:
             return "NULL"
         case bytes():
             return f"'\\x{value.hex()}'::bytea"
-        case int():
+        case bool() | int():
             return str(value)
+        case timedelta():
+            return f"'{value.total_seconds()} seconds'::interval"
+        case str():
+            return "'" + value.replace("'", "''") + "'"
         case _:
-            return "'" + str(value).replace("'", "''") + "'"
+            raise TypeError(f"pgbench is given no {type(value).__name__}")
 
 
 def rate(output: str) -> float:
@@ -56,7 +64,10 @@ def rate(output: str) -> float:
 
 
 def check_out(url: str, folder: Path, *, prefix: str, tag: str, clients: int, each: int) -> float:
-    """Check the carts out with prepared statements; return checkouts per second without the time to connect."""
+    """Check the carts out with prepared statements; return checkouts per second without the time to connect.
+
+    Raises `Stalled` where they are not done within five minutes, `RuntimeError` where one fails or is refused.
+    """
     file = folder / f"{prefix}.sql"
     file.write_text(script(prefix, tag))
     parts = urlsplit(url)
@@ -74,14 +85,17 @@ def check_out(url: str, folder: Path, *, prefix: str, tag: str, clients: int, ea
         f"--username={parts.username}",
         parts.path[1:],
     ]
-    done = subprocess.run(
-        command,
-        env={"PGPASSWORD": unquote(parts.password or "")},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            command,
+            env={"PGPASSWORD": unquote(parts.password or "")},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise Stalled("pgbench was not done within five minutes") from None
     if done.returncode != 0 or "number of failed transactions: 0 " not in done.stdout:
         raise RuntimeError(f"pgbench failed: {done.stderr.strip()[-500:]}")
     return rate(done.stdout)

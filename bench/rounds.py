@@ -5,13 +5,29 @@ from statistics import median
 from time import perf_counter_ns
 
 
-def interleave[K](variants: Mapping[K, Callable[[], float]], *, rounds: int) -> dict[K, list[float]]:
-    """Run each variant once per round, every other round in the opposite order; return each one's values."""
-    values: dict[K, list[float]] = {name: [] for name in variants}
+class Stalled(Exception):
+    """A round was held up by something that is not measured, so it says nothing; the message says by what."""
+
+
+def interleave[K, V](variants: Mapping[K, Callable[[], V]], *, rounds: int) -> dict[K, list[V]]:
+    """Run each variant once per round, every other round in the opposite order; return each one's values.
+
+    A round in which a variant raises `Stalled` is left out for all of them. Raises the last `Stalled` where fewer
+    than half of the rounds remain.
+    """
+    values: dict[K, list[V]] = {name: [] for name in variants}
+    stalls: list[Stalled] = []
     for number in range(rounds):
         names = list(variants)
-        for name in names if number % 2 == 0 else reversed(names):
-            values[name].append(variants[name]())
+        try:
+            measured = {name: variants[name]() for name in (names if number % 2 == 0 else reversed(names))}
+        except Stalled as stalled:
+            stalls.append(stalled)
+            continue
+        for name, value in measured.items():
+            values[name].append(value)
+    if len(stalls) * 2 > rounds:
+        raise stalls[-1]
     return values
 
 

@@ -1,14 +1,16 @@
 """A shop to buy in: many products, and carts that wait for their checkout."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Never, cast
+from uuid import UUID
 
 from psycopg import Connection
 
 from skincare.addresses import parse_email
 from skincare.identifiers import UserId, new_job_id, new_order_number
+from skincare.jobs.catalog import SendConfirmationEmail
 from skincare.locales import Locale
 from skincare.orders import repository
 from skincare.orders.models import PlaceOrder
@@ -33,7 +35,8 @@ def open_shop(owner: Connection, *, stock: int = PLENTY) -> None:
 def fill_carts(owner: Connection, prefix: str, *, clients: int, each: int, hot: bool = False) -> None:
     """Fill carts of three lines for users `prefix-client-number` (see `user`), numbers from 1.
 
-    Lines are spread over all products; with `hot` the first line of all is product 1.
+    Each customer has one cart, with one unit of each product: what a single customer may order is limited, and
+    nobody pays here. Lines are spread over all products; with `hot` the first line of all is product 1.
     """
     owner.execute(
         "INSERT INTO carts (user_id) SELECT %(prefix)s || '-' || c || '-' || n "
@@ -72,12 +75,27 @@ def place(conn: Connection, user_id: UserId) -> None:
     repository.place(conn, checkout_of(user_id), order_number=new_order_number(), job_id=new_job_id())
 
 
+def mail_jobs(owner: Connection, users: Sequence[UserId]) -> list[tuple[UUID, str, dict[str, Any]]]:
+    """Return id, type and payload of the jobs that confirm these customers' orders: an order has other jobs, too."""
+    return owner.execute(
+        """
+        SELECT j.id, j.job_type, j.payload FROM jobs j JOIN orders o USING (order_number)
+        WHERE o.user_id = ANY (%(users)s) AND j.job_type = %(job_type)s ORDER BY j.id""",
+        {"users": list(users), "job_type": SendConfirmationEmail.job_type},
+    ).fetchall()
+
+
 @dataclass(frozen=True)
 class Statement:
     """The checkout's statement with its parameters, as the repository sends it."""
 
     sql: str
     parameters: dict[str, Any]
+
+    @property
+    def ids(self) -> list[str]:
+        """The parameters that are another one for every order."""
+        return [name for name, value in self.parameters.items() if isinstance(value, UUID)]
 
 
 def checkout_statement(user_id: UserId) -> Statement:
@@ -109,8 +127,7 @@ def bare_checkout(conn: Connection, *, function: str = "place_order") -> Callabl
             "user_id": user_id,
             "key": user_id,
             "order_number": new_order_number(),
-            "job_id": new_job_id(),
-            "timer_id": new_job_id(),
+            **{name: new_job_id() for name in template.ids},
         }
         conn.execute(sql, parameters).fetchone()
 

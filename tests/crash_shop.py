@@ -1,8 +1,6 @@
 """The system at rest, for tests that kill its processes: a database, queues, files, and time that a test lets pass."""
 
 import os
-import subprocess
-import sys
 import time
 import uuid
 from collections.abc import Iterator
@@ -18,9 +16,9 @@ from skincare.adapters.aws import AwsSession
 from skincare.app import App
 from skincare.orders.service import place_order
 from tests import crash_process, factories, ledger
-from tests.moto_server import PATIENT, create_queue
+from tests.moto_server import PATIENT, ShiftedClock, create_queue
+from tests.support.forked import Forked
 
-ROOT = Path(__file__).parents[1]
 STOCK = 10
 
 
@@ -32,15 +30,14 @@ class Shop:
     conn: Connection
     app: App
     aws: AwsSession
+    clock: ShiftedClock
 
     def fill_cart(self, user_id: str) -> None:
         factories.fill_cart(self.conn, user_id, {"TONER": 1})
 
-    def start(self, role: str, point: str, user_id: str = "") -> subprocess.Popen[bytes]:
+    def start(self, role: str, point: str, user_id: str = "") -> Forked:
         environ = {**os.environ, **self.environ, "USER_ID": user_id}
-        return subprocess.Popen(
-            [sys.executable, "-m", "tests.crash_process", role, point], cwd=ROOT, env=environ, stdout=subprocess.DEVNULL
-        )
+        return Forked(crash_process.main, role, point, environ=environ)
 
     def place(self, user_id: str, *, email: str = "buyer@example.com") -> None:
         self.fill_cart(user_id)
@@ -66,14 +63,19 @@ class Shop:
     def empty_queue(self) -> None:
         self.aws.client("sqs", PATIENT).purge_queue(QueueUrl=self.environ["QUEUE_URL"])
 
+    def let_pass(self, time: timedelta) -> None:
+        """Let time pass for the ledger and for the queues."""
+        ledger.let_pass(self.conn, time)
+        self.clock.advance(time)
+
     def come_to_rest(self) -> None:
-        """Let relay, workers and time go on until no job lives; the queue's own visibility is one second."""
+        """Let relay, workers and time go on until no job lives."""
         deadline = time.monotonic() + 60
         while self.lives():
             assert time.monotonic() < deadline, f"jobs live on: {self.lives()}"
-            ledger.let_pass(self.conn, timedelta(minutes=2))
+            self.let_pass(timedelta(minutes=2))
             crash_process.relay_once(self.app)
-            crash_process.work_once(self.app)
+            crash_process.work_once(self.app, wait=timedelta(0))
 
     def committed_orders(self) -> int:
         row = self.conn.execute("SELECT count(*) FROM orders").fetchone()
@@ -107,13 +109,15 @@ def shop(database_url: str, aws: AwsSession, aws_endpoint: str, tmp_path: Path) 
     environ = {
         "DATABASE_URL": database_url,
         "AWS_ENDPOINT_URL": aws_endpoint,
+        # Workers that are killed in earnest, one after the other, wait for it in real time.
         "QUEUE_URL": create_queue(aws, VisibilityTimeout="1"),
         "DEAD_LETTER_QUEUE_URL": create_queue(aws),
         "MAIL_FILE": str(mail),
         "INVOICE_BUCKET": create_bucket(aws),
     }
-    app = crash_process.make_app(environ)
+    app, clock = crash_process.make_app(environ), ShiftedClock()
     with psycopg.connect(database_url, autocommit=True) as conn:
         factories.make_product(conn, sku="TONER", stock=STOCK)
-        yield Shop(environ, conn, app, aws)
+        with clock.driving_moto():
+            yield Shop(environ, conn, app, aws, clock)
     app.database.close()

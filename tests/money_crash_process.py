@@ -1,4 +1,4 @@
-"""A process that is killed at a named point while money moves: `python -m tests.money_crash_process POINT`.
+"""A process that is killed at a named point while money moves.
 
 Everything in it is real but the gateway, which is a file: what it did is not taken back by any crash.
 """
@@ -6,7 +6,6 @@ Everything in it is real but the gateway, which is a file: what it did is not ta
 import json
 import os
 import signal
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -99,7 +98,3 @@ def main(point: str) -> None:
         take_in(app, order_number=os.environ["ORDER_NUMBER"], transaction_id="one")
     else:
         crash_process.work_once(app)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

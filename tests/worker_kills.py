@@ -1,12 +1,11 @@
-"""Starts a worker process and kills it, again and again: `python -m tests.worker_kills TIMES SEED`.
+"""Starts a worker process and kills it, again and again.
 
-Forked from one process that has everything imported, so that a worker lives in its work and not in its start.
+Each is forked from one process that has everything imported, so that it lives in its work and not in its start.
 """
 
 import os
 import random
 import signal
-import sys
 import threading
 import time
 from datetime import timedelta
@@ -42,7 +41,3 @@ def main(times: int, seed: int) -> None:
         os.waitpid(worker, 0)
         with psycopg.connect(environ["DATABASE_URL"], autocommit=True) as conn:
             ledger.let_pass(conn, timedelta(minutes=2))
-
-
-if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))

@@ -26,6 +26,7 @@ from tests.contract.queue_contract import (
     take,
 )
 from tests.moto_server import PATIENT, ShiftedClock, create_queue, queue_arn
+from tests.support.randomness import Times
 
 
 def seconds(duration: timedelta) -> str:
@@ -176,15 +177,14 @@ class QueuePairMachine(RuleBasedStateMachine):
 
 
 class TestAnySequenceOfCalls:
-    def test_has_the_same_effect_on_both_queues(self, aws: AwsSession) -> None:
+    def test_has_the_same_effect_on_both_queues(self, aws: AwsSession, times: Times) -> None:
         machine = type("Machine", (QueuePairMachine,), {"aws": aws})
         run_state_machine_as_test(
             machine,
             settings=settings(
-                max_examples=20,
+                max_examples=times(short=20, long=200),
                 stateful_step_count=30,
                 deadline=None,
-                derandomize=True,
                 # Shrinking a failure over HTTP would take minutes.
                 phases=[Phase.generate],
                 suppress_health_check=[HealthCheck.too_slow],

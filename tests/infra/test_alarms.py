@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-from infra.metrics import ShopMetric
 from infra.stage import Stage
 from skincare.alarm_rules import ALARM_RULES, AlarmRule
 from skincare.jobs.queues import QueueName
@@ -171,6 +170,9 @@ class TestThereIsAnAlarm:
         assert any(f'("{event}"' in text_of(module) for module in python_modules(LAMBDA_CODE)), "nobody logs it"
 
     def test_only_for_metrics_that_functions_write(self) -> None:
+        # Not above: it loads the CDK, and every process of the tests collects this module.
+        from infra.metrics import ShopMetric
+
         assert {metric.value for metric in ShopMetric} == {metric.value for metric in Metric}
 
     @pytest.mark.parametrize("queue", QueueName)

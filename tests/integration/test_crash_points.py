@@ -1,8 +1,7 @@
 """A process is killed at each step between the order and the end of its job; the system comes to rest all the same."""
 
 import os
-import subprocess
-import sys
+import signal
 import time
 from datetime import timedelta
 
@@ -12,13 +11,14 @@ from psycopg import Connection
 
 from skincare.jobs.repository import dead_letter
 from skincare.jobs.retry import CRASH_LIMIT
-from tests import crash_process, ledger
-from tests.crash_shop import ROOT, Shop, shop
+from tests import crash_process, worker_kills
+from tests.crash_shop import Shop, shop
+from tests.support.forked import Forked
+from tests.support.randomness import Times
 
 __all__ = ["shop"]
 
 BUYERS = 3
-ORDERS_UNDER_FIRE = 150
 
 
 @pytest.mark.parametrize("point", crash_process.POINTS)
@@ -33,10 +33,10 @@ def test_killed_there_nothing_is_lost_and_a_mail_is_doubled_only_between_send_an
             shop.place(f"user-{number}")
     if role == "relay":
         shop.empty_queue()
-        ledger.let_pass(shop.conn, timedelta(hours=2))
+        shop.let_pass(timedelta(hours=2))
     process = shop.start(role, point, "user-0")
-    assert process.wait(timeout=60) == -9, "the point was not reached"
-    ledger.let_pass(shop.conn, timedelta(minutes=2))
+    assert process.wait() == -signal.SIGKILL, "the point was not reached"
+    shop.let_pass(timedelta(minutes=2))
     shop.come_to_rest()
     shop.check(orders=orders, mails=orders + (point == "sent"))
 
@@ -48,7 +48,7 @@ def test_killed_inside_the_statement_the_order_is_there_whole_or_not_at_all(shop
         process = shop.start("api", "", "user-1")
         _wait_until_somebody_waits_for_a_lock(shop.conn)
         process.kill()
-        process.wait(timeout=10)
+        assert process.wait() == -signal.SIGKILL
     _wait_until_nobody_works(shop.conn)
     shop.come_to_rest()
     orders = shop.committed_orders()
@@ -61,7 +61,7 @@ def test_killed_inside_the_statement_the_order_is_there_whole_or_not_at_all(shop
 def test_a_published_message_that_vanishes_is_sent_again(shop: Shop) -> None:
     shop.place("user-1")
     shop.empty_queue()
-    ledger.let_pass(shop.conn, timedelta(hours=1))
+    shop.let_pass(timedelta(hours=1))
     shop.come_to_rest()
     shop.check(orders=1, mails=1)
 
@@ -73,8 +73,8 @@ def test_a_poison_job_kills_its_process_five_times_and_is_buried_while_its_neigh
         shop.place(f"user-{number}")
     kills = 0
     while "dead_letter" not in shop.states("user-0"):
-        kills += shop.start("worker", "").wait(timeout=60) == -9
-        ledger.let_pass(shop.conn, timedelta(minutes=2))
+        kills += shop.start("worker", "").wait() == -signal.SIGKILL
+        shop.let_pass(timedelta(minutes=2))
         assert kills <= CRASH_LIMIT
     assert kills == CRASH_LIMIT
     assert shop.states("user-1") == shop.states("user-2") == ["completed"]
@@ -83,19 +83,15 @@ def test_a_poison_job_kills_its_process_five_times_and_is_buried_while_its_neigh
     assert BUYERS - 1 <= shop.mails() <= 2 * (BUYERS - 1)
 
 
-def test_a_worker_killed_fifty_times_at_random_loses_nothing_and_completes_nothing_twice(shop: Shop) -> None:
+def test_a_worker_killed_at_random_loses_nothing_and_completes_nothing_twice(
+    shop: Shop, times: Times, random_seed: int
+) -> None:
+    kills, orders = times(short=10, long=50), times(short=50, long=150)
     shop.conn.execute("UPDATE products SET stock = 1000")
-    for number in range(ORDERS_UNDER_FIRE):
+    for number in range(orders):
         shop.place(f"user-{number}")
-    killer = subprocess.run(
-        [sys.executable, "-m", "tests.worker_kills", "50", "7"],
-        cwd=ROOT,
-        env={**os.environ, **shop.environ},
-        stdout=subprocess.DEVNULL,
-        timeout=150,
-        check=False,
-    )
-    assert killer.returncode == 0
+    killer = Forked(worker_kills.main, kills, random_seed, environ={**os.environ, **shop.environ})
+    assert killer.wait(timeout_s=150) == 0
     shop.come_to_rest()
     # Innocent jobs can be under way at five kills, too: they are buried like the poison that they look like.
     buried = [job_id for (job_id,) in shop.conn.execute("SELECT id FROM jobs WHERE state = 'dead_letter'")]
@@ -104,10 +100,10 @@ def test_a_worker_killed_fifty_times_at_random_loses_nothing_and_completes_nothi
     completions = shop.conn.execute(
         "SELECT count(*), count(DISTINCT job_id) FROM job_attempts WHERE outcome = 'completed'"
     ).fetchone()
-    assert completions == (ORDERS_UNDER_FIRE, ORDERS_UNDER_FIRE)
+    assert completions == (orders, orders)
     told = shop.conn.execute("SELECT count(*) FROM order_notifications WHERE status = 'sent'").fetchone()
-    assert told == (ORDERS_UNDER_FIRE,)
-    assert ORDERS_UNDER_FIRE <= shop.mails() <= ORDERS_UNDER_FIRE + 50 * crash_process.LIMITS.threads
+    assert told == (orders,)
+    assert orders <= shop.mails() <= orders + kills * crash_process.LIMITS.threads
 
 
 def _wait_until_somebody_waits_for_a_lock(conn: Connection) -> None:

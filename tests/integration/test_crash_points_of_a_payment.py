@@ -1,5 +1,7 @@
 """A worker is killed at each step of what a payment sets off; nothing is lost, and nothing happens twice."""
 
+import signal
+
 import pytest
 
 from skincare.identifiers import OrderNumber
@@ -51,7 +53,7 @@ def test_killed_there_the_payment_has_one_number_one_file_and_its_mail(shop: Sho
     confirmed = shop.mails()
     pay(shop, first)
     process = shop.start(crash_process.POINTS_OF_A_PAYMENT[point][0], point)
-    assert process.wait(timeout=60) == -9, "the point was not reached"
+    assert process.wait() == -signal.SIGKILL, "the point was not reached"
     shop.come_to_rest()
     thanked = shop.mails() - confirmed
     assert thanked in ({1, 2} if point in BESIDE_THE_MAIL else {2} if point == "thanked" else {1})

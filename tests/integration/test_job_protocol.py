@@ -35,6 +35,7 @@ from skincare.jobs.relay import run_relay, sweep
 from skincare.jobs.repository import dead_letter, lease, operations, outbox, timers
 from skincare.jobs.retry import Completed, DeadLetter, Outcome, Retry, backoff_delay
 from tests import ledger
+from tests.support.randomness import Times
 
 HELD = timedelta(seconds=50)
 VISIBILITY = timedelta(seconds=270)
@@ -404,12 +405,12 @@ class JobProtocol(RuleBasedStateMachine):
         return numbers
 
 
-def test_no_job_is_lost_revived_or_doubled(database_url: str) -> None:
+def test_no_job_is_lost_revived_or_doubled(database_url: str, times: Times) -> None:
     JobProtocol.database_url = database_url
     run_state_machine_as_test(
         JobProtocol,
         settings=settings(
-            max_examples=60,
+            max_examples=times(short=60, long=600),
             phases=[Phase.generate],
             stateful_step_count=40,
             deadline=None,

@@ -2,8 +2,7 @@
 
 import json
 import os
-import subprocess
-import sys
+import signal
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,12 +19,12 @@ from skincare.identifiers import OrderNumber
 from skincare.payments.refunds.models import RefundRequest
 from tests import crash_process, factories, ledger, money_crash_process
 from tests.crash_shop import create_bucket
-from tests.moto_server import create_queue
+from tests.moto_server import ShiftedClock, create_queue
 from tests.payments import anomalies, ask_for_refund, order_status, payments, take_in
 from tests.shop import stock
+from tests.support.forked import Forked
 from tests.timers import start_attempt
 
-ROOT = Path(__file__).parents[2]
 TOTAL = 150_000
 STOCK = 10
 
@@ -38,15 +37,17 @@ class Till:
     conn: Connection
     app: App
     number: OrderNumber
+    clock: ShiftedClock
+
+    def let_pass(self, time: timedelta) -> None:
+        """Let time pass for the ledger and for the queues."""
+        ledger.let_pass(self.conn, time)
+        self.clock.advance(time)
 
     def kill_at(self, point: str) -> None:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tests.money_crash_process", point],
-            cwd=ROOT,
-            env={**os.environ, **self.environ, "ORDER_NUMBER": self.number},
-            stdout=subprocess.DEVNULL,
-        )
-        assert process.wait(timeout=60) == -9, "the point was not reached"
+        environ = {**os.environ, **self.environ, "ORDER_NUMBER": self.number}
+        process = Forked(money_crash_process.main, point, environ=environ)
+        assert process.wait() == -signal.SIGKILL, "the point was not reached"
 
     def lives(self) -> list[str]:
         rows = self.conn.execute(
@@ -58,12 +59,12 @@ class Till:
         deadline = time.monotonic() + 60
         while self.lives():
             assert time.monotonic() < deadline, f"jobs live on: {self.lives()}"
-            ledger.let_pass(self.conn, timedelta(minutes=2))
+            self.let_pass(timedelta(minutes=2))
             crash_process.relay_once(self.app)
-            crash_process.work_once(self.app)
+            crash_process.work_once(self.app, wait=timedelta(0))
 
     def publish(self) -> None:
-        ledger.let_pass(self.conn, timedelta(minutes=2))
+        self.let_pass(timedelta(minutes=2))
         crash_process.relay_once(self.app)
 
     def pay(self) -> None:
@@ -89,12 +90,13 @@ def till(database_url: str, aws: AwsSession, aws_endpoint: str, tmp_path: Path) 
         "INVOICE_BUCKET": create_bucket(aws),
         "GATEWAY_FOLDER": str(tmp_path),
     }
-    app = money_crash_process.make_app(environ)
+    app, clock = money_crash_process.make_app(environ), ShiftedClock()
     with psycopg.connect(database_url, autocommit=True) as conn:
         sku = factories.make_product(conn, sku="SERUM", price_rupiah=TOTAL, stock=STOCK).sku
         number = factories.make_order(conn, lines={sku: 1}).order.order_number
         conn.execute("DELETE FROM jobs WHERE job_type = 'send_confirmation_email'")
-        yield Till(environ, conn, app, number)
+        with clock.driving_moto():
+            yield Till(environ, conn, app, number, clock)
     app.database.close()
 
 
@@ -141,7 +143,7 @@ def test_killed_while_it_applies_a_payment_the_order_is_paid_once(till: Till, po
 @pytest.mark.parametrize("point", points_of("expire"))
 def test_killed_while_it_expires_an_order_the_stock_comes_back_once(till: Till, point: str) -> None:
     start_attempt(till.conn, till.number)
-    ledger.let_pass(till.conn, timedelta(hours=25))
+    till.let_pass(timedelta(hours=25))
     till.publish()
     till.kill_at(point)
     till.come_to_rest()
@@ -153,7 +155,7 @@ def test_killed_while_it_expires_an_order_the_stock_comes_back_once(till: Till, 
 def test_killed_while_it_learns_of_a_payment_the_order_is_paid_once(till: Till, point: str) -> None:
     start_attempt(till.conn, till.number)
     (Path(till.environ["GATEWAY_FOLDER"]) / "paid").touch()
-    ledger.let_pass(till.conn, timedelta(hours=25))
+    till.let_pass(timedelta(hours=25))
     till.publish()
     till.kill_at(point)
     till.come_to_rest()

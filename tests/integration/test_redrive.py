@@ -1,8 +1,6 @@
 """A redrive from outside: old jobs, killed runs, the AWS console, and what queues do meanwhile."""
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -24,19 +22,18 @@ from skincare.jobs.queues import QueueName
 from skincare.jobs.relay import run_relay, sweep
 from skincare.jobs.repository import dead_letter, quarantine
 from skincare.jobs.worker import Worker
-from tests import crash_process, ledger
+from tests import crash_process, ledger, redrive_kills
 from tests.fakes.email import FakeEmailSender
 from tests.http import open_app
 from tests.moto_server import PATIENT, create_queue
 from tests.oncall import die, oncall_of
 from tests.redrive_kills import redrive_everything
+from tests.support.forked import Forked
+from tests.support.randomness import Times
 from tests.worker_bench import LIMITS, Bench, plenty
 from worker.registry import REGISTRY
 
-ROOT = Path(__file__).parents[2]
 STALE = {"cancelled": 500, "mailed": 300, "applied": 100, "wanted": 100}
-KILLS = 50
-JOBS_UNDER_FIRE = 160
 
 
 def redrive_all(app: App, **options: bool) -> Redriven:
@@ -219,22 +216,23 @@ def place_dead(conn: Connection, count: int) -> list[str]:
 
 
 class TestARunThatIsKilled:
-    def test_fifty_times_at_random_loses_no_job_and_doubles_none(
-        self, database_url: str, aws: AwsSession, aws_endpoint: str, tmp_path: Path, conn: Connection
+    def test_again_and_again_at_random_loses_no_job_and_doubles_none(
+        self,
+        database_url: str,
+        aws: AwsSession,
+        aws_endpoint: str,
+        tmp_path: Path,
+        conn: Connection,
+        times: Times,
+        random_seed: int,
     ) -> None:
         environ = surroundings(database_url, aws, aws_endpoint, tmp_path)
-        place_dead(conn, JOBS_UNDER_FIRE)
-        killer = subprocess.run(
-            [sys.executable, "-m", "tests.redrive_kills", str(KILLS), "11"],
-            cwd=ROOT,
-            env={**os.environ, **environ},
-            stdout=subprocess.DEVNULL,
-            timeout=150,
-            check=False,
-        )
-        assert killer.returncode == 0
+        kills, jobs = times(short=10, long=50), times(short=60, long=160)
+        place_dead(conn, jobs)
+        killer = Forked(redrive_kills.main, kills, random_seed, environ={**os.environ, **environ})
+        assert killer.wait(timeout_s=150) == 0
         left = states(conn)
-        assert left["dead_letter"] < JOBS_UNDER_FIRE, "no run came so far as to redrive a job"
+        assert left["dead_letter"] < jobs, "no run came so far as to redrive a job"
         assert left["dead_letter"] > 0, "nothing was left for the last run"
 
         redrive_everything(environ, max_rate=None)
@@ -247,14 +245,14 @@ class TestARunThatIsKilled:
             while crash_process.work_once(app, wait=timedelta(0)):
                 pass
         app.database.close()
-        assert states(conn) == {"completed": JOBS_UNDER_FIRE}
+        assert states(conn) == {"completed": jobs}
         ends = conn.execute(
             "SELECT count(*), count(DISTINCT job_id) FROM job_attempts WHERE outcome = 'completed'"
         ).fetchone()
-        assert ends == (JOBS_UNDER_FIRE, JOBS_UNDER_FIRE)
-        assert len((tmp_path / "mails").read_text().splitlines()) == JOBS_UNDER_FIRE
+        assert ends == (jobs, jobs)
+        assert len((tmp_path / "mails").read_text().splitlines()) == jobs
         audited = conn.execute("SELECT sum((counts ->> 'redriven')::integer) FROM operations_audit").fetchone()
-        assert audited == (JOBS_UNDER_FIRE,)
+        assert audited == (jobs,)
 
 
 @pytest.fixture

@@ -1,12 +1,16 @@
 """`make bench` compares the product's own statement, whatever becomes of it."""
 
+import json
 import re
+from datetime import timedelta
 from importlib.resources import files
+from uuid import uuid4
 
 import pytest
 
 from bench import pgbench
 from bench.shop import JOB_INSERT, checkout_statement, user
+from bench.start import floor_event
 from bench.stub_sqs import answer_to
 from skincare.identifiers import UserId
 
@@ -33,6 +37,19 @@ class TestTheStatement:
         assert script.startswith("\\set n :n + 1\n")
         assert script.count("\n") == 2
 
+    def test_draws_every_id_anew(self) -> None:
+        statement = checkout_statement(UserId("ani"))
+        script = pgbench.script("prefix", "010")
+        assert {"job_id", "timer_id"} <= set(statement.ids)
+        for name in statement.ids:
+            assert f"p_{name} => uuidv7()" in script
+
+    def test_can_be_an_event_of_a_process(self) -> None:
+        event = floor_event("postgresql://", checkout_statement(UserId("ani")))
+        parameters = json.loads(json.dumps(event))["parameters"]
+        assert parameters["expires_in"] == "87300.0 seconds"
+        assert len(bytes.fromhex(parameters["fingerprint"])) == 32
+
     def test_has_one_insert_of_a_job_to_leave_out(self) -> None:
         migrations = files("skincare.database").joinpath("migrations")
         text = "".join(file.read_text() for file in migrations.iterdir() if "place" in file.name)
@@ -52,6 +69,13 @@ class TestPgbench:
     )
     def test_is_given_values_as_sql(self, value: object, text: str) -> None:
         assert pgbench.literal(value) == text
+
+    def test_is_given_a_time_as_an_interval(self) -> None:
+        assert pgbench.literal(timedelta(minutes=2)) == "'120.0 seconds'::interval"
+
+    def test_is_given_nothing_of_a_kind_that_nobody_thought_of(self) -> None:
+        with pytest.raises(TypeError, match="UUID"):
+            pgbench.literal(uuid4())
 
 
 class TestUsers:

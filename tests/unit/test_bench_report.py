@@ -1,13 +1,12 @@
-"""What `make bench` prints and writes."""
+"""What `make bench` prints."""
 
 import io
-import json
 
 import pytest
 from rich.console import Console
 
 from bench.figure import Figure, at_most
-from bench.report import encode, number, print_report, results
+from bench.report import number, print_report
 
 FIGURES = [
     Figure("a.met", "a figure", [1.0, 1.04, 1.5], aim=at_most(1.05), parts={"ours (µs)": 123.456}),
@@ -16,29 +15,11 @@ FIGURES = [
 ]
 
 
-class TestResults:
-    def test_hold_value_aim_and_every_round(self) -> None:
-        document = json.loads(encode(results(FIGURES, {"cores": "2"}, ["redis is not there"])))
-        assert document["machine"] == {"cores": "2"}
-        assert document["notes"] == ["redis is not there"]
-        assert document["figures"][0] == {
-            "name": "a.met",
-            "says": "a figure",
-            "value": 1.04,
-            "unit": "×",
-            "aim": "at most 1.05",
-            "met": True,
-            "samples": [1.0, 1.04, 1.5],
-            "parts": {"ours (µs)": 123.456},
-        }
-        assert [figure["met"] for figure in document["figures"]] == [True, False, None]
-
-
 class TestTheTable:
     def printed(self, *, colour: bool) -> str:
         text = io.StringIO()
         console = Console(file=text, width=200, force_terminal=colour, color_system="standard" if colour else None)
-        print_report(console, FIGURES, {"cores": "2"}, ["redis is not there"])
+        print_report(console, FIGURES, {"cores": "2"}, {"jobs": "redis is not there"})
         return text.getvalue()
 
     def test_says_what_was_met_and_what_was_missed(self) -> None:
@@ -46,7 +27,7 @@ class TestTheTable:
         line = next(line for line in text.splitlines() if line.startswith("a figure"))
         assert line.split() == ["a", "figure", "1.04", "×", "1.00…1.50", "≤", "1.05", "met", "ours", "(µs)", "123"]
         assert "missed" in next(line for line in text.splitlines() if line.startswith("another"))
-        assert "redis is not there" in text
+        assert "not measured: jobs: redis is not there" in text
 
     def test_is_coloured_on_a_terminal_only(self) -> None:
         green, red = "\x1b[32m", "\x1b[31m"

@@ -1,9 +1,24 @@
 """The arithmetic of `make bench`: what a ratio, a slope and a percentile are."""
 
+from collections.abc import Callable
+
 import pytest
 
 from bench.figure import Figure, at_least, at_most
-from bench.rounds import alternate_us, interleave, percentile, ratios, slope
+from bench.rounds import Stalled, alternate_us, interleave, percentile, ratios, slope
+
+
+def scripted(*values: float | None) -> Callable[[], float]:
+    """Return a variant with these values, round by round; None stalls."""
+    each = iter(values)
+
+    def run() -> float:
+        value = next(each)
+        if value is None:
+            raise Stalled("a client ended")
+        return value
+
+    return run
 
 
 class TestRounds:
@@ -17,6 +32,22 @@ class TestRounds:
         values = interleave({"a": lambda: variant("a"), "b": lambda: variant("b")}, rounds=3)
         assert ran == ["a", "b", "b", "a", "a", "b"]
         assert values == {"a": [1.0, 4.0, 5.0], "b": [2.0, 3.0, 6.0]}
+
+    def test_leave_one_out_in_which_something_stalled_for_all_variants(self) -> None:
+        # The second round goes the other way, so "b" comes first and "a" is not asked.
+        values = interleave({"a": scripted(1.0, 3.0, None), "b": scripted(4.0, None, 6.0, 8.0)}, rounds=4)
+        assert values == {"a": [1.0, 3.0], "b": [4.0, 6.0]}
+
+    def test_say_nothing_where_most_stalled(self) -> None:
+        with pytest.raises(Stalled, match="a client ended"):
+            interleave({"a": scripted(None, 1.0, None)}, rounds=3)
+
+    def test_pass_any_other_error_on(self) -> None:
+        def broken() -> float:
+            raise RuntimeError("2 of 3 mails were sent")
+
+        with pytest.raises(RuntimeError, match="2 of 3"):
+            interleave({"a": broken}, rounds=3)
 
     def test_compare_what_ran_in_the_same_round(self) -> None:
         assert ratios([2.0, 40.0], [1.0, 10.0]) == [2.0, 4.0]

@@ -1,0 +1,60 @@
+"""One run: measurement after measurement, whatever becomes of each."""
+
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from rich.console import Console
+
+from bench.figure import Figure
+from bench.results import Results, taken_now
+from bench.surroundings import FULL, QUICK, Effort, NotMeasured, Surroundings
+
+type Measurement = Callable[[Surroundings, Effort], Iterator[Figure]]
+
+
+@dataclass
+class Outcome:
+    """What a run gave: its figures, and the reason of each measurement that gave not all of its own."""
+
+    figures: list[Figure] = field(default_factory=list)
+    missing: dict[str, str] = field(default_factory=dict)
+
+
+def run(
+    measurements: Mapping[str, Measurement],
+    wanted: Sequence[str],
+    around: Surroundings,
+    *,
+    effort: str,
+    results: Results,
+    progress: Console,
+) -> Outcome:
+    """Measure what is wanted and write each figure as it comes; one that fails is named, and the others go on."""
+    outcome = Outcome()
+    for name in wanted:
+        taken = taken_now(effort)
+        mine: list[str] = []
+        with progress.status(f"measuring {name}"):
+            try:
+                for figure in measurements[name](around, QUICK if effort == "quick" else FULL):
+                    mine.append(figure.name)
+                    outcome.figures.append(figure)
+                    results.add(name, figure, taken)
+            except NotMeasured as reason:
+                outcome.missing[name] = str(reason)
+            except Exception as error:  # noqa: BLE001  whatever it is, the next measurement may succeed
+                progress.print(traceback.format_exc(), markup=False, highlight=False)
+                outcome.missing[name] = _in_a_line(error)
+        if name in outcome.missing:
+            results.failed(name, outcome.missing[name], taken)
+            progress.print(f"not measured: {name}: {outcome.missing[name]}", markup=False)
+        else:
+            results.finished(name, mine)
+            progress.print(f"measured {name}", markup=False)
+    return outcome
+
+
+def _in_a_line(error: Exception) -> str:
+    said = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {said[0][:200]}" if said else type(error).__name__
