@@ -191,7 +191,7 @@ class TestARequest:
             with pytest.raises(RefundNotPossible, match=r"Rp90\.000 are left"):
                 ask_for(app, number, amount)
         assert ask_for(app, number, 90_000).amount_rupiah == 90_000
-        with pytest.raises(RefundNotPossible, match="0 rupiah are left"):
+        with pytest.raises(RefundNotPossible, match="Rp0 are left"):
             ask_for(app, number)
 
     def test_made_many_times_at_once_never_gives_back_more_than_came(
