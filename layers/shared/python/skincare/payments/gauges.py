@@ -2,7 +2,7 @@
 
 from skincare.database.connection import Database
 from skincare.metrics import Metric
-from skincare.payments import repository
+from skincare.payments.anomalies import repository
 
 
 def payment_gauges(database: Database) -> dict[Metric, float]:

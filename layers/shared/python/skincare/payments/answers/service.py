@@ -17,7 +17,13 @@ from skincare.payments.ports import GatewayClient
 Gateways = Mapping[str, GatewayClient]
 """The gateways that can be asked, by name."""
 
-_MONEY = {EventStatus.PAID, EventStatus.REFUNDED, EventStatus.PARTIALLY_REFUNDED, EventStatus.CHARGEBACK}
+_MONEY = {
+    EventStatus.PAID,
+    EventStatus.REFUNDED,
+    EventStatus.PARTIALLY_REFUNDED,
+    EventStatus.CHARGEBACK,
+    EventStatus.VOIDED,
+}
 _LONGEST_KEY = 500
 
 

@@ -97,7 +97,7 @@ def discrepancies(conn: Connection, *, limit: int) -> list[Finding]:
             SELECT 'money_without_task', p.gateway || ':' || p.transaction_id, o.order_number
             FROM payments p JOIN orders o ON o.id = p.order_id
             WHERE p.updated_at > now() - %(look_back)s AND NOT p.pays_order
-                AND p.amount_rupiah > p.refunded_rupiah AND NOT EXISTS (
+                AND p.amount_rupiah > p.refunded_rupiah + p.charged_back_rupiah AND NOT EXISTS (
                     SELECT 1 FROM payment_anomalies a
                     WHERE a.event_id = p.event_id AND a.task = 'refund' AND a.withdrawn_at IS NULL
                 )
