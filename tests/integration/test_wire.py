@@ -205,6 +205,7 @@ def invoice_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType
     assert invoice is not None
     return {
         (invoices, "take_number"): lambda: invoices.take_number(conn, unpaid),
+        (invoices, "take_missing_number"): lambda: invoices.take_missing_number(conn, number),
         (invoices, "load"): lambda: invoices.load(conn, number),
         (invoices, "record_made"): lambda: invoices.record_made(conn, invoice),
         (invoices, "find"): lambda: invoices.find(conn, UserId("ani"), number),
@@ -241,6 +242,7 @@ def money_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, 
         (refunds, "mark_refused"): lambda: refunds.mark_refused(conn, "wire-1", refusal="x"),
         (refunds, "asked_for"): lambda: refunds.asked_for(conn, order.id),
         (refunds, "book"): lambda: refunds.book(conn, order.id, [payment]),
+        (reconciliation, "owed_to_customers"): lambda: reconciliation.owed_to_customers(conn, limit=10),
         (reconciliation, "unattended"): lambda: reconciliation.unattended(
             conn, overdue_after=timedelta(days=1), limit=10
         ),

@@ -19,6 +19,7 @@ class Words:
     order: str
     status: str
     paid: str
+    paid_on: str
     tax_id: str
     billed_to: str
     item: str
@@ -45,6 +46,7 @@ WORDS = {
         order="Nomor pesanan",
         status="Status",
         paid="LUNAS",
+        paid_on="Dibayar pada",
         tax_id="NPWP",
         billed_to="Ditagihkan kepada",
         item="Produk",
@@ -77,6 +79,7 @@ WORDS = {
         order="Order number",
         status="Status",
         paid="PAID",
+        paid_on="Paid on",
         tax_id="Tax ID",
         billed_to="Billed to",
         item="Product",
