@@ -74,14 +74,21 @@ def order(conn: Connection, order_number: OrderNumber) -> OrderStory | None:
                 a.gateway || ' no. ' || a.attempt_no || ', Rp ' || a.amount_rupiah
                 FROM payment_attempts a JOIN o ON o.id = a.order_id
             UNION ALL SELECT e.received_at, 3, 'payment event received',
-                e.gateway || ' ' || coalesce(e.status, 'without meaning') || coalesce(', Rp ' || e.amount_rupiah, '')
+                e.gateway || ' tells ' || coalesce(e.status, 'something without meaning')
+                || coalesce(', Rp ' || e.amount_rupiah, '')
                 || ', now ' || e.state || coalesce(': ' || e.flaw, '') || ' (' || e.id || ')'
                 FROM payment_events e WHERE e.order_number = %(number)s
             UNION ALL SELECT e.applied_at, 4, 'payment event applied',
-                e.gateway || ' ' || e.status || ' (' || e.id || ')'
+                e.gateway || ' ' || coalesce(e.confirmed_status, e.status)
+                || ', Rp ' || coalesce(e.confirmed_amount_rupiah, e.amount_rupiah)
+                || CASE WHEN (e.confirmed_status, e.confirmed_amount_rupiah) <> (e.status, e.amount_rupiah)
+                    THEN ': the gateway''s own word when asked, not what was told' ELSE '' END
+                || ' (' || e.id || ')'
                 FROM payment_events e WHERE e.order_number = %(number)s AND e.applied_at IS NOT NULL
             UNION ALL SELECT p.updated_at, 5, 'payment now ' || p.status,
                 p.gateway || ', Rp ' || p.amount_rupiah || ', Rp ' || p.refunded_rupiah || ' given back'
+                || CASE WHEN p.charged_back_rupiah > 0 THEN ', Rp ' || p.charged_back_rupiah || ' taken back by a bank'
+                    ELSE '' END
                 || CASE WHEN p.pays_order THEN ', pays the order' ELSE '' END
                 FROM payments p JOIN o ON o.id = p.order_id
             UNION ALL SELECT a.created_at, 5, 'anomaly ' || a.id || ': ' || a.kind,

@@ -16,6 +16,8 @@ class OpenWork:
     unapplied_events: int
     quarantined_events: int
     anomalies: int
+    corrected_events: int
+    """Of the last day: told something else than their gateway confirmed."""
 
 
 def save_anomalies(
@@ -74,7 +76,10 @@ def open_work(conn: Connection) -> OpenWork:
                 WHERE state = 'received' AND received_at < now() - interval '5 minutes') AS unapplied_events,
             (SELECT count(*) FROM payment_events
                 WHERE state = 'quarantined' AND reviewed_at IS NULL) AS quarantined_events,
-            (SELECT count(*) FROM payment_anomalies WHERE withdrawn_at IS NULL AND resolved_at IS NULL) AS anomalies""")
+            (SELECT count(*) FROM payment_anomalies WHERE withdrawn_at IS NULL AND resolved_at IS NULL) AS anomalies,
+            (SELECT count(*) FROM payment_events
+                WHERE confirmed_status <> status AND status <> 'pending'
+                    AND confirmed_at > now() - interval '1 day') AS corrected_events""")
         .fetchone()
     )
     assert row is not None  # noqa: S101  a SELECT without FROM answers a row
