@@ -11,6 +11,7 @@ from skincare.app import App
 from skincare.identifiers import OrderNumber
 from skincare.operations.repository import backlog, stories
 from skincare.payments.anomalies.repository import open_work
+from skincare.payments.answers.service import keep
 from skincare.payments.errors import RefundNotPossible
 from skincare.payments.models import EventStatus
 from skincare.payments.refunds.models import RefundRequest
@@ -21,6 +22,7 @@ from tests.payments import (
     KNOWN,
     anomalies,
     ask_for_refund,
+    checked,
     events,
     gateway_of,
     make_attempt,
@@ -108,6 +110,30 @@ class TestAVoid:
         midtrans(app, conn, number, ("settlement", EventStatus.PAID), ("deny", EventStatus.FAILED))
         assert order_status(conn, number) == "paid"
         assert [kind for kind, *_ in anomalies(conn)] == ["failed_though_paid"]
+
+
+class TestMoneyThatABankTook:
+    @pytest.mark.parametrize("other", [{}, {"amount_rupiah": 1}])
+    def test_of_a_payment_that_did_not_fit_is_no_task_and_no_finding(
+        self, app: App, conn: Connection, other: dict[str, int]
+    ) -> None:
+        number = new_order(conn)
+        tell(app, number, "paid", "one")
+        tell(app, number, "paid", "two", minute=1, **other)
+        tell(app, number, "chargeback", "two", minute=2)
+        assert (order_status(conn, number), [each[:2] for each in anomalies(conn)]) == (
+            "paid",
+            [("chargeback", "review")],
+        )
+        assert checked(app).findings == ()
+
+    def test_of_the_earlier_of_two_payments_lets_the_other_pay(self, app: App, conn: Connection) -> None:
+        number = new_order(conn)
+        tell(app, number, "paid", "one")
+        tell(app, number, "paid", "two", minute=1)
+        tell(app, number, "chargeback", "one", minute=2)
+        assert payments(conn) == [("one", "chargeback", TOTAL, 0, False), ("two", "paid", TOTAL, 0, True)]
+        assert checked(app).findings == ()
 
 
 class TestDoku:
@@ -203,6 +229,17 @@ class TestARefundThatDiffers:
         for minute, amount in enumerate((1_000, 20_000), start=1):
             tell(app, number, "partially_refunded", "other", minute=minute, refund_id="console", amount_rupiah=amount)
         assert payments(conn)[0][3] == 20_000
+        assert anomalies(conn) == [("refund_differs", "review", 20_000, 1_000, 0)]
+
+    def test_from_what_a_webhook_told_is_learned_from_the_gateways_answer(
+        self, app: App, conn: Connection, number: OrderNumber
+    ) -> None:
+        tell(app, number, "partially_refunded", minute=1, refund_id="K", amount_rupiah=20_000)
+        report = report_of(f"{number}.1", "one", EventStatus.PARTIALLY_REFUNDED, 1_000, refund_key="K")
+        for _ in range(2):
+            keep(number, [("standard_webhooks", report)], database=app.database, publisher=app.publisher)
+            run_jobs(app)
+        assert (self.refund(conn), payments(conn)[0][3]) == ([("booked", 20_000)], 20_000)
         assert anomalies(conn) == [("refund_differs", "review", 20_000, 1_000, 0)]
 
     def test_cannot_be_asked_for_of_money_that_a_bank_took(

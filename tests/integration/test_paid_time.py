@@ -1,6 +1,7 @@
 """When an order was paid: the payment's own time, as far as it can be true, in whatever zone anybody counts."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import psycopg
 import pytest
@@ -22,8 +23,8 @@ def age(owner_url: str, number: OrderNumber, time: timedelta) -> None:
         owner.execute("UPDATE orders SET created_at = created_at - %s WHERE order_number = %s", [time, number])
 
 
-def pay_at(app: App, number: OrderNumber, moment: datetime | None, **changes: object) -> None:
-    said = {} if moment is None else {"occurred_at": moment.isoformat()}
+def pay_at(app: App, number: OrderNumber, moment: datetime | None, **changes: Any) -> None:
+    said: dict[str, Any] = {} if moment is None else {"occurred_at": moment.isoformat()}
     take_in(app, event_id=number, order_number=number, transaction_id=number, **said | changes)
     run_jobs(app)
 

@@ -62,7 +62,7 @@ def order_of_old(conn: Connection, status: str) -> OrderNumber:
 
 def work(app: App) -> list[tuple[str, str]]:
     """Reconcile, and handle what that enqueued."""
-    mended = [(each.kind, each.order_number) for each in checked(app).mended]
+    mended = [(each.kind, str(each.order_number)) for each in checked(app).mended]
     for kind, number in mended:
         match kind:
             case GenerateInvoicePdf.job_type:

@@ -21,7 +21,3 @@ ALTER TABLE payment_events
 -- What a notice told and its gateway did not confirm: the trace of a forger, or of news that came late.
 CREATE INDEX payment_events_corrected_idx ON payment_events (confirmed_at)
 WHERE confirmed_status <> status AND status <> 'pending';
-
--- Words that we do not know, to be looked at again once their order has a payment.
-CREATE INDEX payment_events_unknown_word_idx ON payment_events (order_number)
-WHERE state = 'ignored' AND order_number IS NOT NULL;
