@@ -59,7 +59,7 @@ POINTS: dict[str, tuple[str, Any, str]] = {
     "order locked": ("apply", payments, "lock_order"),
     "event marked": ("apply", payments, "mark_applied"),
     "order saved": ("apply", payments, "save"),
-    "refunds booked": ("apply", service, "book"),
+    "refunds booked": ("apply", refunds, "book"),
     "timer called off": ("apply", timers, "cancel"),
     "applied": ("apply", process_payment, "apply_event"),
     "apply settled": ("apply", lease, "settle"),

@@ -21,9 +21,11 @@ from skincare.jobs.ports import QueuePair
 from skincare.jobs.publisher import Publisher
 from skincare.jobs.queues import QueueName
 from skincare.jobs.runner import Runner
+from skincare.payments.errors import RefundNotPossible
+from skincare.payments.refunds.models import RefundRequest
 from tests.fakes.email import FakeEmailSender
 from tests.http import open_app
-from tests.payments import new_order, order_status, take_in
+from tests.payments import ask_for_refund, new_order, order_status, take_in
 from tests.webhooks import NOW
 from tests.worker_bench import LIMITS, plenty
 from worker.answer import answer
@@ -133,6 +135,27 @@ class TestAnyHistory:
                 assert shop.mails(number) == 1
             assert shop.mails(number) <= (state != "pending")
         assert len(ends) == 1
+
+
+class TestADoublyPaidOrder:
+    def test_is_paid_until_both_payments_went_back(self, shop: Shop, conn: Connection) -> None:
+        """Whoever asks for a refund of the order names no payment: the one that pays it goes back, the other pays."""
+        number = new_order(conn)
+        for key, transaction in enumerate("ab"):
+            shop.tell(number, str(key), "paid", transaction, key)
+        shop.work()
+        for index, state in enumerate(["paid", "refunded"]):
+            refund = ask_for_refund(
+                shop.app, RefundRequest(number, "asked for it", "a person", key=f"{number}-{index}")
+            )
+            assert refund.transaction_id == f"{number}-{'ab'[index]}"
+            shop.tell(number, f"r{index}", "refunded", "ab"[index], 5 + index, refund_id=refund.key)
+            shop.work()
+            assert (books(conn, number)[0], books(conn, number)[2]) == (state, [])
+        states = conn.execute("SELECT state FROM refunds").fetchall()
+        assert states == [("booked",), ("booked",)]
+        with pytest.raises(RefundNotPossible):
+            ask_for_refund(shop.app, RefundRequest(number, "once more", "a person"))
 
 
 class TestAnOrderThatComesBackFromARefund:
