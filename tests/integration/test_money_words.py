@@ -4,15 +4,17 @@ import itertools
 import json
 from typing import Any
 
+import psycopg
 import pytest
 from psycopg import Connection
 
 from skincare.app import App
 from skincare.identifiers import OrderNumber
 from skincare.operations.repository import backlog, stories
+from skincare.payments import repository
 from skincare.payments.anomalies.repository import open_work
 from skincare.payments.answers.service import keep
-from skincare.payments.errors import RefundNotPossible
+from skincare.payments.errors import RefundNotPossible, WebhookContested
 from skincare.payments.models import EventStatus
 from skincare.payments.refunds.models import RefundRequest
 from skincare.payments.service import receive
@@ -115,7 +117,7 @@ class TestAVoid:
 class TestMoneyThatABankTook:
     @pytest.mark.parametrize("other", [{}, {"amount_rupiah": 1}])
     def test_of_a_payment_that_did_not_fit_is_no_task_and_no_finding(
-        self, app: App, conn: Connection, other: dict[str, int]
+        self, app: App, conn: Connection, other: dict[str, Any]
     ) -> None:
         number = new_order(conn)
         tell(app, number, "paid", "one")
@@ -184,6 +186,20 @@ class TestAWordThatWeDoNotKnow:
             doku(app, number, status, date=date)
             run_jobs(app)
         assert sorted(events(conn)) == [("applied", "paid"), ("ignored", None)]
+
+    def test_waits_for_whoever_applies_a_payment_and_is_seen_by_a_copy(
+        self, app: App, conn: Connection, database_url: str
+    ) -> None:
+        """Stored and then given up: the gateway sends it again, and the copy finishes what the first began."""
+        number = new_order(conn)
+        tell(app, number, "paid")
+        with psycopg.connect(database_url) as other:
+            assert repository.lock_order(other, number) is not None
+            with pytest.raises(WebhookContested):
+                tell(app, number, "on_hold", key="same")
+        assert sorted(events(conn)) == [("applied", "paid"), ("ignored", None)]
+        tell(app, number, "on_hold", key="same")
+        assert sorted(events(conn)) == [("applied", "paid"), ("quarantined", None)]
 
     def test_is_seen_once_however_often_it_comes(self, app: App, conn: Connection) -> None:
         number = new_order(conn)

@@ -169,6 +169,7 @@ class TestTheMoney:
             for name in ("amount_rupiah", "refunded_rupiah", "charged_back_rupiah")
         )
         assert came == ended.kept_rupiah + ended.give_back_rupiah + back + taken
+        assert len({(each.event.event_id, each.kind) for each in ended.anomalies}) == len(ended.anomalies)
         for payment in ended.payments:
             assert min(payment.left_rupiah, payment.refunded_rupiah, payment.charged_back_rupiah) >= 0
             tasks = [each.give_back_rupiah for each in ended.anomalies if each.event.transaction == payment.transaction]
