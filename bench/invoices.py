@@ -121,6 +121,7 @@ def _draw(times: int) -> float:
         order_id=1,
         number="INV/2026/000001",
         version=1,
+        issued_at=datetime(2026, 1, 15, tzinfo=UTC),
         order_number=OrderNumber("SKN-00000-00001"),
         paid_at=datetime(2026, 1, 15, tzinfo=UTC),
         locale=Locale.ID,

@@ -20,7 +20,7 @@ def payments() -> None:
 
 @app.command("list")
 def list_command(*, stage: Stage = LOCAL, as_json: AsJson = False) -> None:
-    """Print events that are not applied or could not be read, and open anomalies."""
+    """Print events that wait, could not be read or told something else than was confirmed, and open anomalies."""
     from oncall.requests import ShowPayments
 
     found = OnCall(stage).ask(ShowPayments())
@@ -38,6 +38,24 @@ def list_command(*, stage: Stage = LOCAL, as_json: AsJson = False) -> None:
                 for e in found.events
             ],
             title="\nEvents",
+        )
+    if found.corrected:
+        print_table(
+            ("event", "gateway", "order", "told", "Rp", "confirmed", "Rp", "when"),
+            [
+                (
+                    e.id,
+                    e.gateway,
+                    e.order_number,
+                    e.told,
+                    e.told_rupiah,
+                    e.confirmed,
+                    e.confirmed_rupiah,
+                    f"{age(e.confirmed_at)} ago",
+                )
+                for e in found.corrected
+            ],
+            title="\nTold otherwise than confirmed, in the last week",
         )
     if found.anomalies:
         print_table(

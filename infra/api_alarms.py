@@ -38,7 +38,8 @@ def add_api_alarms(alarms: Alarms, api: apigw.HttpApi) -> cw.Alarm:
 
 
 def add_webhook_alarm(alarms: Alarms, *, stage: Stage, api: ShopFunction) -> None:
-    """Add the one for webhooks whose signature is not of a secret that we know."""
+    """Add the one for webhooks whose signature is not of a secret that we know, and count those that mean nothing."""
+    count_in_log(api, LogMetric.PAYMENT_EVENTS_IGNORED, stage=stage, log=api.log, event=rules.EVENT_IGNORED_EVENT)
     many = rules.WEBHOOKS_REFUSED.threshold
     alarms.add(
         rules.WEBHOOKS_REFUSED.name,

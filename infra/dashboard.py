@@ -87,6 +87,11 @@ def _payments(stage: Stage) -> list[cw.GraphWidget]:
             shop_metric(stage, ShopMetric.OPEN_PAYMENT_ANOMALIES, statistic="Maximum", label="open"),
         ),
         _graph("Webhooks refused", log_metric(stage, LogMetric.WEBHOOKS_REFUSED)),
+        _graph(
+            "Events that were not what they said",
+            shop_metric(stage, ShopMetric.CORRECTED_PAYMENT_EVENTS, statistic="Maximum", label="corrected"),
+            log_metric(stage, LogMetric.PAYMENT_EVENTS_IGNORED),
+        ),
     ]
 
 

@@ -27,6 +27,7 @@ class ShopMetric(StrEnum):
     OUTBOX_LATENESS_S = "OutboxLateness"
     UNAPPLIED_PAYMENT_EVENTS = "UnappliedPaymentEvents"
     OPEN_PAYMENT_ANOMALIES = "OpenPaymentAnomalies"
+    CORRECTED_PAYMENT_EVENTS = "CorrectedPaymentEvents"
     QUARANTINED_PAYMENT_EVENTS = "QuarantinedPaymentEvents"
     QUARANTINED_MESSAGES = "QuarantinedMessages"
     DEAD_JOBS = "DeadJobs"
@@ -37,6 +38,7 @@ class LogMetric(StrEnum):
 
     EMAIL_SENDING_STOPPED = "EmailSendingStopped"
     WEBHOOKS_REFUSED = "WebhooksRefused"
+    PAYMENT_EVENTS_IGNORED = "PaymentEventsIgnored"
 
 
 def shop_metric(

@@ -19,6 +19,7 @@ _WORDS: dict[str, dict[str, str]] = {
         EventStatus.EXPIRED: "expire",
         EventStatus.REFUNDED: "refund",
         EventStatus.PARTIALLY_REFUNDED: "partial_refund",
+        EventStatus.VOIDED: "cancel",
     },
     "xendit": {str(each): each.upper() for each in EventStatus},
     "doku": {str(each): each.upper() for each in EventStatus} | {"paid": "SUCCESS"},

@@ -26,6 +26,7 @@ def make_invoice(*lines: InvoiceLine, **changes: Any) -> Invoice:
         order_id=7,
         number="INV/2026/000001",
         version=1,
+        issued_at=datetime(2026, 11, 30, 3, 0, 5, tzinfo=UTC),
         order_number=OrderNumber("SKN-7K3QF-02MPX"),
         paid_at=datetime(2026, 11, 30, 3, 0, tzinfo=UTC),
         locale=Locale.ID,

@@ -21,6 +21,7 @@ from skincare.payments.expiry import repository as expiry
 from skincare.payments.expiry import service as expiry_service
 from skincare.payments.models import Attempt, EventStatus, Refund, Report
 from skincare.payments.refunds import repository as refunds
+from skincare.payments.unknown_words import repository as unknown_words
 from tests import crash_process
 from tests.fakes.gateway_client import report_of
 from tests.payments import take_in
@@ -58,7 +59,8 @@ POINTS: dict[str, tuple[str, Any, str]] = {
     "order locked": ("apply", payments, "lock_order"),
     "event marked": ("apply", payments, "mark_applied"),
     "order saved": ("apply", payments, "save"),
-    "refunds booked": ("apply", service, "book"),
+    "refunds booked": ("apply", refunds, "book"),
+    "unknown words looked at": ("apply", unknown_words, "set_aside"),
     "timer called off": ("apply", timers, "cancel"),
     "applied": ("apply", process_payment, "apply_event"),
     "apply settled": ("apply", lease, "settle"),

@@ -84,15 +84,15 @@ def of_xendit(body: bytes, *, secret: str, at: datetime = NOW) -> Webhook:
     return Webhook(body, {"x-callback-token": secret, "webhook-id": "message-1"}, "/v1/payments/webhook/xendit")
 
 
-def of_doku(body: bytes, *, secret: str, at: datetime = NOW) -> Webhook:
+def of_doku(body: bytes, *, secret: str, at: datetime = NOW, request_id: str = "message-1") -> Webhook:
     timestamp = at.strftime("%Y-%m-%dT%H:%M:%SZ")
     path = "/v1/payments/webhook/doku"
     signature = doku.sign(
-        secret, body, client_id="MCH-EXAMPLE-1", request_id="message-1", timestamp=timestamp, path=path
+        secret, body, client_id="MCH-EXAMPLE-1", request_id=request_id, timestamp=timestamp, path=path
     )
     headers = {
         "client-id": "MCH-EXAMPLE-1",
-        "request-id": "message-1",
+        "request-id": request_id,
         "request-timestamp": timestamp,
         "signature": signature,
     }

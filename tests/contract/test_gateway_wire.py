@@ -109,7 +109,7 @@ class TestMidtransSays:
             ({"transaction_status": "capture", "fraud_status": "challenge", "status_code": "201"}, EventStatus.PENDING),
             ({"transaction_status": "pending", "status_code": "201"}, EventStatus.PENDING),
             ({"transaction_status": "deny", "status_code": "202"}, EventStatus.FAILED),
-            ({"transaction_status": "cancel"}, EventStatus.FAILED),
+            ({"transaction_status": "cancel"}, EventStatus.VOIDED),
             ({"transaction_status": "expire", "status_code": "407"}, EventStatus.EXPIRED),
             ({"transaction_status": "authorize"}, None),
         ],

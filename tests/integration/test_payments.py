@@ -160,7 +160,8 @@ class TestTwoPayments:
             ).fetchall()
             ends.add((order_status(conn, number), tuple(rows)))
         assert ends == {("paid", (("a", "paid", 0, True), ("b", "refunded", TOTAL, False), ("c", "failed", 0, False)))}
-        assert anomalies(conn) == []
+        # Where the refund was applied before the payment that is here, people took the order for refunded.
+        assert {kind for kind, *_ in anomalies(conn)} == {"paid_again"}
 
 
 class TestARefund:

@@ -37,6 +37,7 @@ from skincare.payments.reconciliation import repository as reconciliation
 from skincare.payments.refunds import repository as refunds
 from skincare.payments.refunds.models import RefundRow
 from skincare.payments.settlement import Payment, PaymentEvent, settle
+from skincare.payments.unknown_words import repository as unknown_words
 from tests import ledger
 from tests.factories import fill_cart, make_order, make_place_order, make_product, make_user_id, pay
 from tests.wire import Wire
@@ -76,6 +77,9 @@ def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], 
         (orders, "list_before"): lambda: orders.list_before(conn, buyer, None, limit=10),
         (orders, "cancel"): lambda: orders.cancel(conn, buyer, order.order_number),
         (outbox, "insert"): lambda: outbox.insert(conn, new_job_id(), ledger.PAYLOAD),
+        (outbox, "insert_again"): lambda: outbox.insert_again(
+            conn, ledger.PAYLOAD, order_number="wire", request_id=None
+        ),
         (outbox, "insert_all"): lambda: outbox.insert_all(
             conn, [ledger.PAYLOAD] * 2, order_number=None, request_id=None
         ),
@@ -181,7 +185,8 @@ def payment_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType
         (payments, "is_told_differently"): lambda: payments.is_told_differently(
             conn, GatewayEvent(key=number, headers={}, report=report), gateway="doku"
         ),
-        (payments, "open_work"): lambda: payments.open_work(conn),
+        (anomalies, "open_work"): lambda: anomalies.open_work(conn),
+        (unknown_words, "set_aside"): lambda: unknown_words.set_aside(conn, number),
         (payments, "mark_applied"): lambda: payments.mark_applied(conn, paid.event_id),
         (payments, "applied_events"): lambda: payments.applied_events(conn, number),
         (payments, "foreign_transactions"): lambda: payments.foreign_transactions(conn, order.id, [paid.transaction]),
@@ -201,6 +206,7 @@ def invoice_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType
     assert invoice is not None
     return {
         (invoices, "take_number"): lambda: invoices.take_number(conn, unpaid),
+        (invoices, "take_missing_number"): lambda: invoices.take_missing_number(conn, number),
         (invoices, "load"): lambda: invoices.load(conn, number),
         (invoices, "record_made"): lambda: invoices.record_made(conn, invoice),
         (invoices, "find"): lambda: invoices.find(conn, UserId("ani"), number),
@@ -214,13 +220,13 @@ def money_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, 
     assert order is not None
     attempt = Attempt(number, 1, 150_000, datetime(2026, 1, 15, tzinfo=UTC))
     refund = RefundRow("wire-1", number, "doku", number, 1, "x", "x")
-    payment = Payment(("doku", number), EventStatus.PAID, refund_keys=frozenset({"wire-1"}))
+    payment = Payment(("doku", number), EventStatus.PAID, refunds=frozenset({("wire-1", 1)}))
     return {
         (payments, "quarantine_overdue"): lambda: payments.quarantine_overdue(
             conn, EventId(uuid7()), flaw="x", after=timedelta(0)
         ),
         (anomalies, "save_anomalies"): lambda: anomalies.save_anomalies(
-            conn, [], order_id=order.id, expected_rupiah=150_000
+            conn, [], order_id=order.id, expected_rupiah=150_000, is_refunded=False
         ),
         (attempts, "of_order"): lambda: attempts.of_order(conn, number, gateway="doku"),
         (attempts, "lock_order"): lambda: attempts.lock_order(conn, UserId("wire"), number),
@@ -236,7 +242,9 @@ def money_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, 
         (refunds, "insert"): lambda: _refused(lambda: refunds.insert(conn, order.id, refund)),
         (refunds, "mark_sent"): lambda: refunds.mark_sent(conn, "wire-1"),
         (refunds, "mark_refused"): lambda: refunds.mark_refused(conn, "wire-1", refusal="x"),
+        (refunds, "asked_for"): lambda: refunds.asked_for(conn, order.id),
         (refunds, "book"): lambda: refunds.book(conn, order.id, [payment]),
+        (reconciliation, "owed_to_customers"): lambda: reconciliation.owed_to_customers(conn, limit=10),
         (reconciliation, "unattended"): lambda: reconciliation.unattended(conn, grace=timedelta(days=1), limit=10),
         (reconciliation, "discrepancies"): lambda: reconciliation.discrepancies(conn, limit=10),
         (reconciliation, "save_findings"): lambda: reconciliation.save_findings(

@@ -82,10 +82,17 @@ class TestAnInvoice:
         assert {font["/BaseFont"].partition("+")[2] for font in fonts} == {"DejaVuSans", "DejaVuSans-Bold"}
         assert all("/FontFile2" in font["/FontDescriptor"] for font in fonts)
 
-    def test_is_dated_by_the_order(self) -> None:
+    def test_is_dated_by_its_number_and_names_the_day_of_the_payment(self) -> None:
+        """Paid five minutes before midnight of Jakarta's 31 December, and numbered after it."""
+        paid, issued = datetime(2026, 12, 31, 16, 55, tzinfo=UTC), datetime(2026, 12, 31, 17, 1, tzinfo=UTC)
+        text = shown(make_invoice(number="INV/2027/000001", paid_at=paid, issued_at=issued, locale=Locale.EN))
+        for words in ("INV/2027/000001", "1 January 2027", "Paid on", "31 December 2026"):
+            assert words in text
+
+    def test_is_dated_by_its_number_in_its_properties(self) -> None:
         information = PdfReader(io.BytesIO(render(make_invoice(), SELLER).content)).metadata
         assert information is not None
-        assert information.creation_date == make_invoice().paid_at
+        assert information.creation_date == make_invoice().issued_at
 
 
 class TestTax:

@@ -337,7 +337,7 @@ class TestMidtrans:
             ({"transaction_status": "settlement", "fraud_status": "deny"}, EventStatus.PENDING),
             ({"transaction_status": "pending", "status_code": "201"}, EventStatus.PENDING),
             ({"transaction_status": "deny"}, EventStatus.FAILED),
-            ({"transaction_status": "cancel"}, EventStatus.FAILED),
+            ({"transaction_status": "cancel"}, EventStatus.VOIDED),
             ({"transaction_status": "failure"}, EventStatus.FAILED),
             ({"transaction_status": "expire"}, EventStatus.EXPIRED),
             ({"transaction_status": "chargeback"}, EventStatus.CHARGEBACK),

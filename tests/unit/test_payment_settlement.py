@@ -198,7 +198,7 @@ class TestAnyHistory:
         start = OrderStatus.EXPIRED if closed else OrderStatus.PENDING
         settlement = settle(start, TOTAL, dict.fromkeys(history))
         came = sum(payment.amount_rupiah for payment in settlement.payments)
-        went = sum(payment.refunded_rupiah for payment in settlement.payments)
+        went = sum(payment.refunded_rupiah + payment.charged_back_rupiah for payment in settlement.payments)
         assert came - went == settlement.kept_rupiah + settlement.give_back_rupiah
         assert sum(payment.pays_order for payment in settlement.payments) <= 1
         assert all(0 <= payment.refunded_rupiah <= payment.amount_rupiah for payment in settlement.payments)

@@ -44,9 +44,10 @@ API_SLOW = AlarmRule("api-slow", 2000, "ms", "api-slow")
 WEBHOOKS_REFUSED = AlarmRule("webhooks-refused", 5, "in 5 minutes", "webhooks-refused")
 """A scanner of the internet tries once or twice; a gateway repeats each webhook that is refused."""
 
-# Log events that some of them count.
+# Log events that are counted, some of them by alarms.
 MAIL_STOPPED_EVENT = "email.sending_stopped"
 WEBHOOK_REFUSED_EVENT = "payment.webhook_refused"
+EVENT_IGNORED_EVENT = "payment.event_ignored"
 
 ALARM_RULES: tuple[AlarmRule, ...] = (
     DEAD_LETTERS,

@@ -39,6 +39,8 @@ class Metric(StrEnum):
     """Events that should have been applied five minutes ago."""
     QUARANTINED_PAYMENT_EVENTS = "QuarantinedPaymentEvents"
     OPEN_PAYMENT_ANOMALIES = "OpenPaymentAnomalies"
+    CORRECTED_PAYMENT_EVENTS = "CorrectedPaymentEvents"
+    """Events of the last day that told something else than their gateway says when asked."""
 
 
 _UNITS = {

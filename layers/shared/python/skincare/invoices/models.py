@@ -43,10 +43,13 @@ class Invoice:
 
     order_id: int
     number: str
-    """INV/2026/000001: of the year in which the order was paid, without gaps."""
+    """INV/2026/000001: of the year in which it was issued, without gaps."""
     version: int
+    issued_at: datetime
+    """When its number was taken: its date."""
     order_number: OrderNumber
     paid_at: datetime
+    """When the payment was made, as the gateway tells it: at or before `issued_at`."""
     locale: Locale
     total_rupiah: int
     lines: tuple[InvoiceLine, ...]

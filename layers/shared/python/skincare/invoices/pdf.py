@@ -89,7 +89,7 @@ class _Drawing:
             lang=str(invoice.locale),
             initialFontName=self._regular.name,  # type: ignore[arg-type]  # the stubs take it for a number
         )
-        self._canvas.setDateFormatter(lambda *_: invoice.paid_at.astimezone(UTC).strftime("D:%Y%m%d%H%M%SZ"))
+        self._canvas.setDateFormatter(lambda *_: invoice.issued_at.astimezone(UTC).strftime("D:%Y%m%d%H%M%SZ"))
         self._y = _TOP
 
     def document(self) -> Document:
@@ -145,9 +145,10 @@ class _Drawing:
                 y = self._write(_MARGIN, y, line, _QUIET)
         facts = [
             (words.number, invoice.number, _FACT),
-            (words.date, words.day(invoice.paid_at), _FACT),
+            (words.date, words.day(invoice.issued_at), _FACT),
             (words.order, invoice.order_number, _FACT),
             (words.status, words.paid, _PAID),
+            (words.paid_on, words.day(invoice.paid_at), _FACT),
         ]
         at = _TOP - 42
         for label, value, pen in facts:

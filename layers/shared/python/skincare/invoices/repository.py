@@ -12,8 +12,8 @@ def take_number(conn: Connection, order_id: int) -> str:
     """Give a locked order that is being paid the year's next number.
 
     Call it last in the transaction that writes `paid_at`: the year's row stays locked until it ends.
-    The year is the shop's, at the transaction's own time. A second number for one order is refused by
-    `invoices_pkey`.
+    The invoice is issued at the transaction's own time, and its year is that moment's in the shop. A second number for
+    one order is refused by `invoices_pkey`.
     """
     row = conn.execute(
         """
@@ -23,13 +23,30 @@ def take_number(conn: Connection, order_id: int) -> str:
             ON CONFLICT (year) DO UPDATE SET last_serial = c.last_serial + 1
             RETURNING year, last_serial
         )
-        INSERT INTO invoices (order_id, year, serial)
-        SELECT %(order_id)s, year, last_serial FROM counter
+        INSERT INTO invoices (order_id, year, serial, created_at)
+        SELECT %(order_id)s, year, last_serial, now() FROM counter
         RETURNING number""",
         {"order_id": order_id},
     ).fetchone()
     assert row is not None  # noqa: S101  an upsert without a condition answers a row
     return str(row[0])
+
+
+def take_missing_number(conn: Connection, order_number: OrderNumber) -> str | None:
+    """Give an order that was paid without a number its number, None where it has one or was never paid.
+
+    Call it in a transaction: releases before there were invoices left such orders behind.
+    """
+    row = conn.execute(
+        """
+        SELECT id FROM orders
+        WHERE order_number = %(order_number)s AND paid_at IS NOT NULL FOR NO KEY UPDATE""",
+        {"order_number": order_number},
+    ).fetchone()
+    if row is None:
+        return None
+    has_one = conn.execute("SELECT 1 FROM invoices WHERE order_id = %(id)s", {"id": row[0]}).fetchone()
+    return None if has_one else take_number(conn, row[0])
 
 
 def load(conn: Connection, order_number: OrderNumber) -> Invoice | None:
@@ -38,8 +55,8 @@ def load(conn: Connection, order_number: OrderNumber) -> Invoice | None:
         conn.cursor(row_factory=dict_row)
         .execute(
             """
-            SELECT v.order_id, v.number, v.version, o.order_number, o.paid_at, o.locale, o.total_rupiah,
-                o.email, o.recipient_name, o.shipping_address, v.made_at IS NOT NULL AS is_made, (
+            SELECT v.order_id, v.number, v.version, v.created_at AS issued_at, o.order_number, o.paid_at, o.locale,
+                o.total_rupiah, o.email, o.recipient_name, o.shipping_address, v.made_at IS NOT NULL AS is_made, (
                     SELECT jsonb_agg(jsonb_build_object(
                         'sku', i.sku, 'name', i.name, 'quantity', i.quantity,
                         'unit_price_rupiah', i.unit_price_rupiah

@@ -7,7 +7,7 @@ row is marked once.
 from datetime import timedelta
 
 from skincare.config import Settings
-from skincare.database.connection import Database
+from skincare.database.connection import Connection, Database
 from skincare.identifiers import OrderNumber, UserId
 from skincare.invoices import repository
 from skincare.invoices.errors import InvoiceUnknown
@@ -24,11 +24,13 @@ LINK_LASTS = timedelta(minutes=5)
 def make_invoice(order_number: OrderNumber, *, database: Database, files: ObjectStore, seller: Seller) -> None:
     """Make the file of a paid order's invoice and keep it, unless that is done.
 
-    Two statements and one upload; no connection is held while rendering or uploading. Raises
+    An order that was paid without a number gets one. No connection is held while rendering or uploading. Raises
     `ObjectStoreUnavailable`: nothing was marked.
     """
     with database.connection() as conn:
         invoice = repository.load(conn, order_number)
+        if invoice is None:
+            invoice = _issue_late(conn, order_number)
     if invoice is None:
         logger.warning("invoice.order_gone", order_number=order_number)
         return
@@ -39,6 +41,15 @@ def make_invoice(order_number: OrderNumber, *, database: Database, files: Object
     with database.connection() as conn:
         repository.record_made(conn, invoice)
     logger.info("invoice.made", order_number=order_number, invoice=invoice.number)
+
+
+def _issue_late(conn: Connection, order_number: OrderNumber) -> Invoice | None:
+    """Give an order its missing number and return the invoice; None where it was never paid."""
+    with conn.transaction():
+        number = repository.take_missing_number(conn, order_number)
+    if number is not None:
+        logger.warning("invoice.issued_late", order_number=order_number, invoice=number)
+    return repository.load(conn, order_number)
 
 
 def keep_file(invoice: Invoice, *, files: ObjectStore, seller: Seller) -> None:

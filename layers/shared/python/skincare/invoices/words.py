@@ -17,6 +17,7 @@ class Words:
     order: str
     status: str
     paid: str
+    paid_on: str
     tax_id: str
     billed_to: str
     item: str
@@ -43,6 +44,7 @@ WORDS = {
         order="Nomor pesanan",
         status="Status",
         paid="LUNAS",
+        paid_on="Dibayar pada",
         tax_id="NPWP",
         billed_to="Ditagihkan kepada",
         item="Produk",
@@ -62,6 +64,7 @@ WORDS = {
         order="Order number",
         status="Status",
         paid="PAID",
+        paid_on="Paid on",
         tax_id="Tax ID",
         billed_to="Billed to",
         item="Product",

@@ -171,6 +171,20 @@ class PaymentEventRow:
 
 
 @dataclass(frozen=True)
+class CorrectedEventRow:
+    """An event that told something else than its gateway says: it came late, or somebody forged it."""
+
+    id: str
+    gateway: str
+    order_number: str
+    told: str
+    told_rupiah: int
+    confirmed: str
+    confirmed_rupiah: int
+    confirmed_at: datetime
+
+
+@dataclass(frozen=True)
 class AnomalyRow:
     """Money that does not fit, and what a person has to do about it."""
 
@@ -193,6 +207,8 @@ class PaymentsState:
     open_anomalies: int
     events: tuple[PaymentEventRow, ...]
     anomalies: tuple[AnomalyRow, ...]
+    corrected: tuple[CorrectedEventRow, ...] = ()
+    """Of the last week, the newest first: nothing moved by what they told."""
 
 
 @dataclass(frozen=True)

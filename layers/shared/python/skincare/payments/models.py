@@ -23,6 +23,8 @@ class EventStatus(StrEnum):
     REFUNDED = "refunded"
     PARTIALLY_REFUNDED = "partially_refunded"
     CHARGEBACK = "chargeback"
+    VOIDED = "voided"
+    """The gateway called it off: what came of it went back, and nothing comes any more."""
 
 
 class EventState(StrEnum):

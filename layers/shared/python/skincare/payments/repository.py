@@ -2,11 +2,11 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
-from datetime import timedelta
+from datetime import UTC, timedelta
 from typing import Any
 
 from psycopg import Connection
-from psycopg.rows import class_row, dict_row
+from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
 from skincare.identifiers import JobId, OrderNumber
@@ -35,15 +35,6 @@ class LockedOrder:
     status: OrderStatus
     total_rupiah: int
     request_id: str | None = None
-
-
-@dataclass(frozen=True)
-class OpenWork:
-    """What of the money waits for somebody: events received over five minutes ago, and what people must look at."""
-
-    unapplied_events: int
-    quarantined_events: int
-    anomalies: int
 
 
 def store(
@@ -232,30 +223,22 @@ def save(conn: Connection, order: LockedOrder, settlement: Settlement, *, event_
     for payment in sorted(settlement.payments, key=lambda each: (each.pays_order, each.transaction)):
         if not _save_payment(conn, order.id, payment):
             raise TransactionContested(event_id)
+    # The payment's own time, as far as it can be true: gateways err, and a year to come would not be readable.
     conn.execute(
         """
-        UPDATE orders SET status = %(status)s, paid_at = coalesce(paid_at, now())
+        UPDATE orders SET status = %(status)s, paid_at = coalesce(
+            paid_at, greatest(created_at, least(now(), coalesce(%(paid_at)s::timestamptz, now())))
+        )
         WHERE id = %(id)s AND status = %(was)s AND status <> %(status)s""",
-        {"id": order.id, "status": settlement.order_status, "was": order.status},
+        {"id": order.id, "status": settlement.order_status, "was": order.status, "paid_at": settlement.paid_at},
     )
-    return save_anomalies(conn, settlement.anomalies, order_id=order.id, expected_rupiah=order.total_rupiah)
-
-
-def open_work(conn: Connection) -> OpenWork:
-    """Count what waits, by indexes that hold little on a good day."""
-    row = (
-        conn.cursor(row_factory=class_row(OpenWork))
-        .execute("""
-        SELECT
-            (SELECT count(*) FROM payment_events
-                WHERE state = 'received' AND received_at < now() - interval '5 minutes') AS unapplied_events,
-            (SELECT count(*) FROM payment_events
-                WHERE state = 'quarantined' AND reviewed_at IS NULL) AS quarantined_events,
-            (SELECT count(*) FROM payment_anomalies WHERE withdrawn_at IS NULL AND resolved_at IS NULL) AS anomalies""")
-        .fetchone()
+    return save_anomalies(
+        conn,
+        settlement.anomalies,
+        order_id=order.id,
+        expected_rupiah=order.total_rupiah,
+        is_refunded=settlement.order_status is OrderStatus.REFUNDED,
     )
-    assert row is not None  # noqa: S101  a SELECT without FROM answers a row
-    return row
 
 
 def _save_payment(conn: Connection, order_id: int, payment: Payment) -> bool:
@@ -264,14 +247,15 @@ def _save_payment(conn: Connection, order_id: int, payment: Payment) -> bool:
     cur = conn.execute(
         """
         INSERT INTO payments AS p (
-            order_id, gateway, transaction_id, status, amount_rupiah, refunded_rupiah, event_id, pays_order
+            order_id, gateway, transaction_id, status, amount_rupiah, refunded_rupiah, charged_back_rupiah, event_id,
+            pays_order
         ) VALUES (
             %(order_id)s, %(gateway)s, %(transaction_id)s, %(status)s, %(amount_rupiah)s, %(refunded_rupiah)s,
-            %(event_id)s, %(pays_order)s
+            %(charged_back_rupiah)s, %(event_id)s, %(pays_order)s
         ) ON CONFLICT (gateway, transaction_id) DO UPDATE SET
             status = excluded.status, amount_rupiah = excluded.amount_rupiah,
-            refunded_rupiah = excluded.refunded_rupiah, event_id = excluded.event_id,
-            pays_order = excluded.pays_order, updated_at = now()
+            refunded_rupiah = excluded.refunded_rupiah, charged_back_rupiah = excluded.charged_back_rupiah,
+            event_id = excluded.event_id, pays_order = excluded.pays_order, updated_at = now()
         WHERE p.order_id = excluded.order_id""",
         {
             "order_id": order_id,
@@ -280,6 +264,7 @@ def _save_payment(conn: Connection, order_id: int, payment: Payment) -> bool:
             "status": payment.status,
             "amount_rupiah": payment.amount_rupiah,
             "refunded_rupiah": payment.refunded_rupiah,
+            "charged_back_rupiah": payment.charged_back_rupiah,
             "event_id": payment.paid_by and payment.paid_by.event_id,
             "pays_order": payment.pays_order,
         },
@@ -287,13 +272,22 @@ def _save_payment(conn: Connection, order_id: int, payment: Payment) -> bool:
     return cur.rowcount == 1
 
 
+# Times come without their zone, which is UTC: in another one the last hours of the year 9999, which a gateway may
+# tell, would be of a year that Python does not know.
 _EVENT_COLUMNS = """
     id AS event_id, gateway, event_key, order_number, attempt_no, transaction_id, refund_key,
     coalesce(confirmed_status, status) AS status, coalesce(confirmed_amount_rupiah, amount_rupiah) AS amount_rupiah,
     coalesce(confirmed_currency, currency) AS currency,
-    CASE WHEN confirmed_at IS NULL THEN occurred_at ELSE confirmed_occurred_at END AS occurred_at,
+    (CASE WHEN confirmed_at IS NULL THEN occurred_at ELSE confirmed_occurred_at END) AT TIME ZONE 'UTC' AS occurred_at,
     source = 'answer' AS is_answer"""
 
 
 def _event(row: Mapping[str, Any]) -> PaymentEvent:
-    return PaymentEvent(**{**row, "status": EventStatus(row["status"])})
+    occurred_at = row["occurred_at"]
+    return PaymentEvent(
+        **{
+            **row,
+            "status": EventStatus(row["status"]),
+            "occurred_at": occurred_at and occurred_at.replace(tzinfo=UTC),
+        }
+    )

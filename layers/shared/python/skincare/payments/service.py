@@ -1,12 +1,12 @@
 """Taking in what payment gateways tell us, and applying it to orders."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from skincare.database.connection import Database, LockUnavailable
+from skincare.database.connection import Connection, Database, LockUnavailable
 from skincare.identifiers import OrderNumber, new_job_id, uuid7
 from skincare.invoices import repository as invoices
 from skincare.jobs.catalog import ExpireOrder, GenerateInvoicePdf, ProcessPayment, SendPaymentReceivedEmail
@@ -26,11 +26,12 @@ from skincare.payments.errors import (
     WebhookContested,
 )
 from skincare.payments.gateways import GATEWAYS
-from skincare.payments.models import EventId, EventState, GatewayEvent, Webhook
+from skincare.payments.models import EventId, EventState, EventStatus, GatewayEvent, Webhook
 from skincare.payments.ports import Gateway, GatewayClient, SecretStore
-from skincare.payments.refunds.repository import book
+from skincare.payments.refunds import repository as refunds
 from skincare.payments.repository import LockedOrder
-from skincare.payments.settlement import Settlement, settle
+from skincare.payments.settlement import Anomaly, AnomalyKind, PaymentEvent, Settlement, settle
+from skincare.payments.unknown_words import repository as unknown_words
 
 # Longer than lock_timeout and, after a new session's two seconds or a ping, still within the three seconds
 # in which a gateway is to hear from us.
@@ -42,8 +43,6 @@ _FLAWS: Mapping[type[Exception], str] = {
     PaidOrderUnknown: "no order of this number came",
     EventUnconfirmed: "its gateway never confirmed it",
 }
-
-_GIVEN_BACK = {OrderStatus.REFUNDED, OrderStatus.PARTIALLY_REFUNDED}
 
 
 def receive(
@@ -89,9 +88,11 @@ def receive(
                     flaw=event.flaw or "another event has its identifier",
                 )
                 intake = store(conn, event)
+            set_aside = _set_aside_after_a_payment(conn, event)
     except LockUnavailable as error:
         raise WebhookContested from error
     _log(gateway.name, event, event_id, is_new=intake.is_new)
+    _log_unknown_words(*set_aside)
     if intake.job is not None:
         publisher.publish_now([intake.job])
 
@@ -133,9 +134,14 @@ def _apply(event_id: EventId, *, database: Database, gateways: Mapping[str, Gate
             return []
         events = repository.applied_events(conn, order_number)
         foreign = repository.foreign_transactions(conn, order.id, {each.transaction for each in events})
-        settlement = settle(order.status, order.total_rupiah, events, foreign=foreign)
+        asked = refunds.asked_for(conn, order.id) if any(each.refund_key for each in events) else {}
+        settlement = settle(order.status, order.total_rupiah, events, foreign=foreign, asked=asked)
+        applied = next(each for each in events if each.event_id == event_id)
+        if _comes_back(order, settlement):
+            settlement = _told_as_refunded(settlement, applied)
         anomalies = repository.save(conn, order, settlement, event_id=event_id)
-        book(conn, order.id, settlement.payments)
+        refunds.book(conn, order.id, settlement.payments)
+        set_aside = unknown_words.set_aside(conn, order_number) if applied.status is EventStatus.PAID else []
         jobs: list[DueJob] = []
         if _becomes_paid(order, settlement):
             timers.cancel(conn, ExpireOrder(order_number=order_number).unique_key)
@@ -146,16 +152,19 @@ def _apply(event_id: EventId, *, database: Database, gateways: Mapping[str, Gate
             jobs = outbox.insert_all(conn, payloads, order_number=order_number, request_id=order.request_id)
             # Last, because every other payment waits for the year's row until we commit.
             invoices.take_number(conn, order.id)
+        elif _comes_back(order, settlement):
+            # The mail's job may have found the order refunded and said nothing.
+            mail = SendPaymentReceivedEmail(order_number=order_number)
+            again = outbox.insert_again(conn, mail, order_number=order_number, request_id=order.request_id)
+            jobs = [again] if again else []
     logger.info(
         "payment.event_applied",
         event_id=event_id,
         order_number=order_number,
-        status=event.status if confirmed is None else confirmed.status,
+        status=applied.status,
         order_status=settlement.order_status,
     )
-    if order.status in _GIVEN_BACK and settlement.order_status is OrderStatus.PAID:
-        # An earlier payment came to light after the later one had gone back.
-        logger.error("payment.order_paid_again", event_id=event_id, order_number=order_number)
+    _log_unknown_words(set_aside, order_number)
     for anomaly in anomalies:
         logger.error(
             "payment.anomaly",
@@ -167,6 +176,21 @@ def _apply(event_id: EventId, *, database: Database, gateways: Mapping[str, Gate
             amount_rupiah=anomaly.event.amount_rupiah,
         )
     return jobs
+
+
+def _comes_back(order: LockedOrder, settlement: Settlement) -> bool:
+    """Tell whether an order that counted as refunded does not any more: another payment turns out to be here."""
+    return order.status is OrderStatus.REFUNDED and settlement.order_status is not OrderStatus.REFUNDED
+
+
+def _told_as_refunded(settlement: Settlement, event: PaymentEvent) -> Settlement:
+    """Return the settlement with a task for a person: the order may have been shipped or written off meanwhile."""
+    return replace(settlement, anomalies=(*settlement.anomalies, Anomaly(event, AnomalyKind.PAID_AGAIN)))
+
+
+def _log_unknown_words(event_ids: Iterable[EventId], order_number: OrderNumber) -> None:
+    for event_id in event_ids:
+        logger.error("payment.event_quarantined", event_id=event_id, order_number=order_number, flaw=unknown_words.FLAW)
 
 
 def _becomes_paid(order: LockedOrder, settlement: Settlement) -> bool:
@@ -190,6 +214,21 @@ def _setting_aside_what_is_overdue(event_id: EventId, database: Database) -> Ite
             raise
         logger.error("payment.event_quarantined", event_id=event_id, flaw=flaw)
         raise EventOverdue(event_id, flaw) from None
+
+
+def _set_aside_after_a_payment(conn: Connection, event: GatewayEvent) -> tuple[list[EventId], OrderNumber]:
+    """Quarantine what is told in unknown words of an order that has a payment; also of a copy, if we died before.
+
+    Under the order's lock: the event that pays it may be applied at this moment, and one of us must see both.
+    """
+    report = event.report
+    if event.state is not EventState.IGNORED or report is None:
+        return [], OrderNumber("")
+    order_number = OrderNumber(report.order_number)
+    with conn.transaction():
+        if repository.lock_order(conn, order_number) is None:
+            return [], order_number
+        return unknown_words.set_aside(conn, order_number), order_number
 
 
 def _verified(gateway: Gateway, webhook: Webhook, secrets: SecretStore, now: datetime) -> GatewayEvent:

@@ -35,6 +35,35 @@ def insert(
     return job
 
 
+def insert_again(conn: Connection, payload: JobPayload, *, order_number: str, request_id: str | None) -> DueJob | None:
+    """Enqueue a job whose effect may be wanted now though it was not before; return it if it is to be published.
+
+    One of its order and type that has not begun will see what the caller's transaction commits, for its row stays
+    locked until then; a dead one is a person's. One that runs may have seen the old state: the new one waits for
+    its end.
+    """
+    which = {"order_number": order_number, "job_type": payload.job_type}
+    waits = conn.execute(
+        """
+        SELECT 1 FROM jobs
+        WHERE order_number = %(order_number)s AND job_type = %(job_type)s
+            AND state IN ('pending', 'queued', 'retry_waiting', 'dead_letter', 'investigated')
+        LIMIT 1 FOR NO KEY UPDATE""",
+        which,
+    ).fetchone()
+    if waits is not None:
+        return None
+    running = conn.execute(
+        """
+        SELECT max(lease_until) FROM jobs
+        WHERE order_number = %(order_number)s AND job_type = %(job_type)s AND state = 'processing'""",
+        which,
+    ).fetchone()
+    run_at = running[0] if running else None
+    job = insert(conn, new_job_id(), payload, run_at=run_at, order_number=order_number, request_id=request_id)
+    return job if run_at is None else None
+
+
 def insert_all(
     conn: Connection, payloads: Sequence[JobPayload], *, order_number: str | None, request_id: str | None
 ) -> list[DueJob]:

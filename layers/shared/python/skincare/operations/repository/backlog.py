@@ -5,7 +5,7 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import class_row
 
-from skincare.operations.models import AnomalyRow, OutboxState, PaymentEventRow, PaymentsState
+from skincare.operations.models import AnomalyRow, CorrectedEventRow, OutboxState, PaymentEventRow, PaymentsState
 
 
 def outbox(conn: Connection) -> OutboxState:
@@ -43,13 +43,25 @@ def payments(conn: Connection, *, limit: int) -> PaymentsState:
         WHERE a.withdrawn_at IS NULL AND a.resolved_at IS NULL ORDER BY a.created_at, a.id LIMIT %(limit)s""",
         {"limit": limit},
     )
+    corrected = conn.cursor(row_factory=class_row(CorrectedEventRow))
+    corrected.execute(
+        """
+        SELECT id::text, gateway, order_number, status AS told, amount_rupiah AS told_rupiah,
+            confirmed_status AS confirmed, confirmed_amount_rupiah AS confirmed_rupiah, confirmed_at
+        FROM payment_events
+        WHERE confirmed_status <> status AND status <> 'pending' AND confirmed_at > now() - interval '7 days'
+        ORDER BY confirmed_at DESC LIMIT %(limit)s""",
+        {"limit": limit},
+    )
     counts = conn.execute("""
         SELECT (SELECT count(*) FROM payment_events WHERE state = 'received'),
             (SELECT count(*) FROM payment_events WHERE state = 'quarantined' AND reviewed_at IS NULL),
             (SELECT count(*) FROM payment_anomalies WHERE withdrawn_at IS NULL AND resolved_at IS NULL)""").fetchone()
     assert counts is not None  # noqa: S101  a SELECT without FROM answers a row
     unapplied, quarantined, open_anomalies = counts
-    return PaymentsState(unapplied, quarantined, open_anomalies, tuple(events), tuple(anomalies))
+    return PaymentsState(
+        unapplied, quarantined, open_anomalies, tuple(events), tuple(anomalies), corrected=tuple(corrected)
+    )
 
 
 def review_event(conn: Connection, event_id: UUID) -> bool:

@@ -74,15 +74,21 @@ def order(conn: Connection, order_number: OrderNumber) -> OrderStory | None:
                 jsonb_build_array(a.gateway || ' no. ' || a.attempt_no || ', ', a.amount_rupiah)
                 FROM payment_attempts a JOIN o ON o.id = a.order_id
             UNION ALL SELECT e.received_at, 3, 'payment event received', jsonb_build_array(
-                e.gateway || ' ' || coalesce(e.status, 'without meaning'),
+                e.gateway || ' tells ' || coalesce(e.status, 'something without meaning'),
                 CASE WHEN e.amount_rupiah IS NOT NULL THEN ', ' END, e.amount_rupiah,
                 ', now ' || e.state || coalesce(': ' || e.flaw, '') || ' (' || e.id || ')')
                 FROM payment_events e WHERE e.order_number = %(number)s
             UNION ALL SELECT e.applied_at, 4, 'payment event applied',
-                jsonb_build_array(e.gateway || ' ' || e.status || ' (' || e.id || ')')
+                jsonb_build_array(e.gateway || ' ' || coalesce(e.confirmed_status, e.status) || ', ',
+                    coalesce(e.confirmed_amount_rupiah, e.amount_rupiah),
+                    CASE WHEN (e.confirmed_status, e.confirmed_amount_rupiah) <> (e.status, e.amount_rupiah)
+                        THEN ': the gateway''s own word when asked, not what was told' END,
+                    ' (' || e.id || ')')
                 FROM payment_events e WHERE e.order_number = %(number)s AND e.applied_at IS NOT NULL
             UNION ALL SELECT p.updated_at, 5, 'payment now ' || p.status, jsonb_build_array(
                 p.gateway || ', ', p.amount_rupiah, ', ', p.refunded_rupiah, ' given back',
+                CASE WHEN p.charged_back_rupiah > 0 THEN ', ' END, nullif(p.charged_back_rupiah, 0),
+                CASE WHEN p.charged_back_rupiah > 0 THEN ' taken back by a bank' END,
                 CASE WHEN p.pays_order THEN ', pays the order' END)
                 FROM payments p JOIN o ON o.id = p.order_id
             UNION ALL SELECT a.created_at, 5, 'anomaly ' || a.id || ': ' || a.kind, jsonb_build_array(

@@ -17,7 +17,13 @@ from skincare.payments.ports import GatewayClient
 Gateways = Mapping[str, GatewayClient]
 """The gateways that can be asked, by name."""
 
-_MONEY = {EventStatus.PAID, EventStatus.REFUNDED, EventStatus.PARTIALLY_REFUNDED, EventStatus.CHARGEBACK}
+_MONEY = {
+    EventStatus.PAID,
+    EventStatus.REFUNDED,
+    EventStatus.PARTIALLY_REFUNDED,
+    EventStatus.CHARGEBACK,
+    EventStatus.VOIDED,
+}
 _LONGEST_KEY = 500
 
 
@@ -40,7 +46,8 @@ def keep(
     """Store what moved money and was not known, each with its job; return how many events are new.
 
     `answers` are pairs of a gateway and its report. What a webhook told before, or tells later, adds up to
-    the same: a payment is one however often it is told, and a refund is known by its key.
+    the same: a payment is one however often it is told, and a refund is known by its key. One that is told with another
+    amount than before is news.
     """
     moved = [(gateway, report) for gateway, report in answers if report.status in _MONEY]
     if not moved:
@@ -70,5 +77,5 @@ def keep(
 
 def _key(report: Report) -> str:
     """Name an answer by what it says: asked again, the gateway says it again."""
-    what = report.refund_key or report.amount_rupiah
-    return f"answer:{report.transaction_id}:{report.status}:{what}"[:_LONGEST_KEY]
+    which = f"{report.refund_key}:" if report.refund_key else ""
+    return f"answer:{report.transaction_id}:{report.status}:{which}{report.amount_rupiah}"[:_LONGEST_KEY]

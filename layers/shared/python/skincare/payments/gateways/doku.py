@@ -14,11 +14,16 @@ from skincare.payments.signatures import check_time, matches_any, plain_header
 
 _CLIENT, _REQUEST, _TIME, _SIGNATURE = "client-id", "request-id", "request-timestamp", "signature"
 
+# https://developers.doku.com/getting-started-with-doku-api/check-status-api/non-snap
 _STATUSES = {
     "PENDING": EventStatus.PENDING,
+    # Both wait for the final word.
+    "REDIRECT": EventStatus.PENDING,
+    "TIMEOUT": EventStatus.PENDING,
     "SUCCESS": EventStatus.PAID,
     "FAILED": EventStatus.FAILED,
     "EXPIRED": EventStatus.EXPIRED,
+    "REFUNDED": EventStatus.REFUNDED,
 }
 
 
@@ -73,14 +78,17 @@ def _moment(timestamp: str) -> datetime:
 def _report(content: Mapping[str, Any]) -> Report:
     order, transaction = members.inner(content, "order"), members.inner(content, "transaction")
     reported = members.text(transaction, "status", longest=64)
+    status = _STATUSES.get(reported)
     order_number, attempt_no = attempt_named(members.text(order, "invoice_number", longest=64))
     return Report(
         order_number=order_number,
         transaction_id=members.text(transaction, "original_request_id", longest=128),
         reported_status=reported,
-        status=_STATUSES.get(reported),
+        status=status,
         amount_rupiah=members.rupiah(order, "amount"),
         currency=members.text({"currency": "IDR"} | order, "currency", longest=8),
         occurred_at=members.moment(transaction, "date"),
+        # It names no refund and tells the order's amount: a transaction is refunded once, as a whole.
+        refund_key=reported if status is EventStatus.REFUNDED else None,
         attempt_no=attempt_no,
     )

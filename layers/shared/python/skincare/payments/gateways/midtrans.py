@@ -22,7 +22,8 @@ _STATUSES = {
     "settlement": EventStatus.PAID,
     "pending": EventStatus.PENDING,
     "deny": EventStatus.FAILED,
-    "cancel": EventStatus.FAILED,
+    # Final from whatever came before: of a pending payment nothing comes any more, a captured one was voided.
+    "cancel": EventStatus.VOIDED,
     "failure": EventStatus.FAILED,
     "expire": EventStatus.EXPIRED,
     "refund": EventStatus.REFUNDED,

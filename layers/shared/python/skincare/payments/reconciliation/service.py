@@ -8,7 +8,14 @@ from dataclasses import dataclass
 
 from skincare.database.connection import Connection, Database
 from skincare.identifiers import OrderNumber, new_job_id
-from skincare.jobs.catalog import ExpireOrder, JobPayload, ProcessPayment, SendRefund
+from skincare.jobs.catalog import (
+    ExpireOrder,
+    GenerateInvoicePdf,
+    JobPayload,
+    ProcessPayment,
+    SendPaymentReceivedEmail,
+    SendRefund,
+)
 from skincare.jobs.publisher import Publisher
 from skincare.jobs.repository import timers
 from skincare.observability import logger
@@ -35,6 +42,7 @@ class Reconciliation:
 def check(conn: Connection) -> Reconciliation:
     """Enqueue jobs that are missing, and write down what does not add up. Several runs at once do no harm."""
     missing = repository.unattended(conn, grace=EXPIRY_GRACE, limit=_PER_KIND)
+    missing += repository.owed_to_customers(conn, limit=_PER_KIND)
     mended = tuple(
         each
         for each in missing
@@ -90,5 +98,9 @@ def _job_of(each: Unattended) -> JobPayload:
             return ProcessPayment(event_id=each.subject)
         case SendRefund.job_type:
             return SendRefund(refund_key=each.subject)
+        case GenerateInvoicePdf.job_type:
+            return GenerateInvoicePdf(order_number=each.subject)
+        case SendPaymentReceivedEmail.job_type:
+            return SendPaymentReceivedEmail(order_number=each.subject)
         case _:
             return ExpireOrder(order_number=each.subject)

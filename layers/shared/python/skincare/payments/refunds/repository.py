@@ -7,7 +7,7 @@ from psycopg import Connection
 from psycopg.rows import class_row
 
 from skincare.payments.refunds.models import RefundRow
-from skincare.payments.settlement import Payment
+from skincare.payments.settlement import AskedRefund, Payment
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def refundable(
     """
     rows = conn.execute(
         """
-        SELECT p.gateway, p.transaction_id, p.amount_rupiah - p.refunded_rupiah - coalesce((
+        SELECT p.gateway, p.transaction_id, p.amount_rupiah - p.refunded_rupiah - p.charged_back_rupiah - coalesce((
             SELECT sum(r.amount_rupiah) FROM refunds r
             WHERE r.order_id = p.order_id AND r.gateway = p.gateway AND r.transaction_id = p.transaction_id
                 AND r.state IN ('requested', 'sent')
@@ -100,23 +100,33 @@ def mark_refused(conn: Connection, key: str, *, refusal: str) -> bool:
     return cur.rowcount == 1
 
 
+def asked_for(conn: Connection, order_id: int) -> dict[str, AskedRefund]:
+    """Return what was ever asked for of a locked order, by its key."""
+    rows = conn.execute(
+        "SELECT key, gateway, transaction_id, amount_rupiah FROM refunds WHERE order_id = %(order_id)s",
+        {"order_id": order_id},
+    )
+    return {key: AskedRefund((gateway, transaction_id), amount) for key, gateway, transaction_id, amount in rows}
+
+
 def book(conn: Connection, order_id: int, payments: Collection[Payment]) -> int:
-    """Note which refunds of a locked order the gateways' events have booked; return how many are new."""
-    booked = [(*payment.transaction, key) for payment in payments for key in payment.refund_keys]
+    """Note which refunds of a locked order the gateways' events have booked as asked for; return how many are new."""
+    booked = [(*payment.transaction, key, amount) for payment in payments for key, amount in payment.refunds]
     if not booked:
         return 0
-    gateways, transactions, keys = zip(*booked, strict=True)
+    gateways, transactions, keys, amounts = zip(*booked, strict=True)
     return conn.execute(
         """
         UPDATE refunds r SET state = 'booked', booked_at = now()
-        FROM unnest(%(gateways)s::text[], %(transactions)s::text[], %(keys)s::text[])
-            AS b (gateway, transaction_id, key)
+        FROM unnest(%(gateways)s::text[], %(transactions)s::text[], %(keys)s::text[], %(amounts)s::bigint[])
+            AS b (gateway, transaction_id, key, amount_rupiah)
         WHERE r.order_id = %(order_id)s AND r.key = b.key AND r.gateway = b.gateway
-            AND r.transaction_id = b.transaction_id AND r.state <> 'booked'""",
+            AND r.transaction_id = b.transaction_id AND r.amount_rupiah = b.amount_rupiah AND r.state <> 'booked'""",
         {
             "order_id": order_id,
             "gateways": list(gateways),
             "transactions": list(transactions),
             "keys": list(keys),
+            "amounts": list(amounts),
         },
     ).rowcount

@@ -1,0 +1,1 @@
+"""What gateways say in words that we do not know."""
