@@ -20,7 +20,7 @@ from skincare.identifiers import OrderNumber
 from skincare.jobs.ports import QueuePair
 from skincare.jobs.publisher import Publisher
 from skincare.jobs.queues import QueueName
-from skincare.jobs.runner import Runner
+from skincare.jobs.worker import Worker
 from skincare.payments.errors import RefundNotPossible
 from skincare.payments.refunds.models import RefundRequest
 from tests.fakes.email import FakeEmailSender
@@ -28,7 +28,6 @@ from tests.http import open_app
 from tests.payments import ask_for_refund, new_order, order_status, take_in
 from tests.webhooks import NOW
 from tests.worker_bench import LIMITS, plenty
-from worker.answer import answer
 from worker.registry import REGISTRY
 
 TOTAL = 150_000
@@ -55,11 +54,10 @@ class Shop:
         """Handle what is visible, and what that sets off."""
         for name in names or (QueueName.PAYMENTS, QueueName.NOTIFICATIONS, QueueName.DOCUMENTS):
             queue = self.app.queues[name]
-            runner = Runner(self.app, registry=REGISTRY, database=self.app.database, queue=queue, limits=LIMITS)
+            worker = Worker(self.app, registry=REGISTRY, database=self.app.database, queue=queue, limits=LIMITS)
             while batch := queue.source.receive(limit=10, wait=timedelta(0)):
-                result = runner.run(batch, time_left=plenty)
-                answer(result, queue.source, leave=lambda: None)
-                queue.source.ack(result.acked)
+                again = set(worker.answer(batch, time_left=plenty))
+                queue.source.ack([message for message in batch if message.message_id not in again])
 
     def mails(self, number: OrderNumber) -> int:
         assert isinstance(self.app.email, FakeEmailSender)
