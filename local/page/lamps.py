@@ -47,10 +47,12 @@ def lamps(seen: Seen) -> list[Lamp]:
     gauges = seen.gauges or {}
     alone: dict[AlarmRule, float | None] = {
         alarm_rules.OUTBOX_LATE: gauges.get(Metric.OUTBOX_LATENESS),
+        alarm_rules.JOBS_OF_UNKNOWN_QUEUES: gauges.get(Metric.JOBS_OF_UNKNOWN_QUEUES),
         alarm_rules.EMAIL_SENDING_STOPPED: seen.sending_stopped,
         alarm_rules.PAYMENT_EVENTS_UNAPPLIED: gauges.get(Metric.UNAPPLIED_PAYMENT_EVENTS),
         alarm_rules.PAYMENT_EVENTS_QUARANTINED: gauges.get(Metric.QUARANTINED_PAYMENT_EVENTS),
         alarm_rules.PAYMENT_ANOMALIES: gauges.get(Metric.OPEN_PAYMENT_ANOMALIES),
+        alarm_rules.RECONCILIATION_FINDINGS: gauges.get(Metric.OPEN_FINDINGS),
     }
     return found + [_lamp(rule, value) for rule, value in alone.items()]
 

@@ -220,6 +220,7 @@ class TestTheRelay:
         assert told.pop("Stage") == app.settings.stage
         assert told == {
             "OutboxLateness": [0.0],
+            "JobsOfUnknownQueues": [0.0],
             "DeadJobs": [0.0],
             "QuarantinedMessages": [0.0],
             "UnappliedPaymentEvents": [0.0],

@@ -155,6 +155,10 @@ class OutboxState:
     waiting_for_their_time: int
     live: int
     dead: int
+    failing: int = 0
+    """Due jobs that a relay took before, and that could not be sent then."""
+    of_unknown_queues: int = 0
+    """Due jobs of queues that the release does not know; they are counted as due and late, too."""
 
 
 @dataclass(frozen=True)

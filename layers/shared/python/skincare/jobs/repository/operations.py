@@ -7,6 +7,7 @@ from psycopg.rows import class_row
 
 from skincare.identifiers import JobId
 from skincare.jobs.models import Backlog, JobRow
+from skincare.jobs.queues import QueueName
 
 
 def cancel(conn: Connection, job_ids: Sequence[JobId]) -> set[JobId]:
@@ -66,10 +67,16 @@ def backlog(conn: Connection) -> Backlog:
     """Return how the ledger stands, by three indexes that hold little on a good day."""
     row = (
         conn.cursor(row_factory=class_row(Backlog))
-        .execute("""
-        SELECT (SELECT greatest(coalesce(now() - min(publish_at), '0'), '0') FROM jobs) AS lateness,
+        .execute(
+            """
+        SELECT (SELECT least(greatest(coalesce(now() - min(publish_at), '0'), '0'), '100 years') FROM jobs
+                WHERE publish_at <= now() AND queue = ANY (%(queues)s::text[])) AS lateness,
+            (SELECT count(*) FROM jobs
+                WHERE publish_at <= now() AND queue <> ALL (%(queues)s::text[])) AS of_unknown_queues,
             (SELECT count(*) FROM jobs WHERE state IN ('dead_letter', 'investigated')) AS dead,
-            (SELECT count(*) FROM quarantined_messages WHERE closed_at IS NULL) AS quarantined_messages""")
+            (SELECT count(*) FROM quarantined_messages WHERE closed_at IS NULL) AS quarantined_messages""",
+            {"queues": list(QueueName)},
+        )
         .fetchone()
     )
     assert row is not None  # noqa: S101  a SELECT without FROM answers a row

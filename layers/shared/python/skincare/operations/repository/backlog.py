@@ -5,20 +5,28 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import class_row
 
+from skincare.jobs.queues import QueueName
 from skincare.operations.models import AnomalyRow, OutboxState, PaymentEventRow, PaymentsState
 
 
 def outbox(conn: Connection) -> OutboxState:
     """Return how far the outbox is behind, by the database's clock."""
     cur = conn.cursor(row_factory=class_row(OutboxState))
-    cur.execute("""
+    cur.execute(
+        """
         SELECT count(*) FILTER (WHERE publish_at <= now())::integer AS due,
             count(*) FILTER (WHERE publish_at <= now() - interval '2 minutes')::integer AS late,
-            greatest(0, extract(epoch FROM now() - min(publish_at)))::double precision AS oldest_lateness_s,
+            extract(epoch FROM least('100 years', greatest('0', coalesce(now() - min(publish_at), '0'))))
+                ::double precision AS oldest_lateness_s,
+            count(*) FILTER (WHERE publish_at <= now() AND publish_at <= taken_at)::integer AS failing,
+            count(*) FILTER (WHERE publish_at <= now() AND queue <> ALL (%(queues)s::text[]))::integer
+                AS of_unknown_queues,
             count(*) FILTER (WHERE state = 'pending' AND run_at > now())::integer AS waiting_for_their_time,
             count(*) FILTER (WHERE state NOT IN ('dead_letter', 'investigated'))::integer AS live,
             count(*) FILTER (WHERE state IN ('dead_letter', 'investigated'))::integer AS dead
-        FROM jobs WHERE publish_at IS NOT NULL""")
+        FROM jobs WHERE publish_at IS NOT NULL""",
+        {"queues": list(QueueName)},
+    )
     found = cur.fetchone()
     assert found is not None  # noqa: S101  an aggregate without GROUP BY answers a row
     return found
