@@ -190,7 +190,12 @@ def quarantined(
     one = found.message
     print_facts({"queue": one.queue, "found": one.found_at, "last found": one.last_found_at, "reason": one.reason})
     print_facts(
-        {"attributes": "", **{f"  {name}": value for name, value in found.attributes.items()}, "body": found.body}
+        {
+            "attributes": "",
+            **{f"  {name}": value for name, value in found.attributes.items()},
+            **{f"  {name} (base64)": value for name, value in found.binary_attributes.items()},
+            "body": found.body,
+        }
     )
     print(f'\nNext:\n  skincare dlq close {message} --reason "…"{_of(stage)}')
 

@@ -134,10 +134,10 @@ class TestWhatIsFound:
         conn.execute(change.encode())
         assert (kind, number) in found(app)
 
-    def test_is_money_of_an_open_order(self, app: App, conn: Connection) -> None:
+    def test_is_money_of_an_open_order(self, app: App, conn: Connection, owner: Connection) -> None:
         first, number = new_order(conn), new_order(conn)
         tell(app, first, "paid")
-        conn.execute("UPDATE payments SET order_id = (SELECT id FROM orders WHERE order_number = %s)", [number])
+        owner.execute("UPDATE payments SET order_id = (SELECT id FROM orders WHERE order_number = %s)", [number])
         assert ("payment_of_open_order", number) in found(app)
 
     def test_is_an_event_that_was_set_aside(self, app: App) -> None:

@@ -139,7 +139,9 @@ def _quarantine(name: QueueName, foreign: list[_Foreign], *, database: Database)
     for message, reason in foreign:
         try:
             with database.connection() as conn:
-                number = quarantine.keep(conn, name, message.body, message.attributes, reason=reason)
+                number = quarantine.keep(
+                    conn, name, message.body, message.attributes, binary=message.binary_attributes, reason=reason
+                )
         except Exception as error:  # noqa: BLE001  one that cannot be kept stays, and must not stop the sweep
             logger.error("message.not_quarantined", queue=name, message_id=message.message_id, error=describe(error))
             continue

@@ -4,7 +4,7 @@ from skincare.database.connection import Database
 from skincare.identifiers import JobId
 from skincare.jobs import envelope
 from skincare.jobs.batch import Batch
-from skincare.jobs.ports import OutgoingMessage, Queue, ReceivedMessage
+from skincare.jobs.ports import MOST_ATTRIBUTES, OutgoingMessage, Queue, ReceivedMessage
 from skincare.jobs.repository import dead_letter
 from skincare.jobs.retry import backoff_delay
 from skincare.observability import describe, logger
@@ -59,9 +59,12 @@ class Unreadable:
             )
 
     def _bury_message(self, message: ReceivedMessage, error_class: str, reason: str) -> bool:
-        attributes = {
+        ours = {
             "error_class": error_class,
             "error_message": reason,
             "attempts": str(message.receive_count),
         }
-        return not self._dead_letters.enqueue([OutgoingMessage(message.body, attributes)])
+        # What it came with goes along, bytes as base64, as far as a message holds it.
+        theirs = [(name, text) for name, text in {**message.attributes, **message.binary_attributes}.items() if text]
+        room = MOST_ATTRIBUTES - len(ours)
+        return not self._dead_letters.enqueue([OutgoingMessage(message.body, dict(theirs[:room]) | ours)])

@@ -206,3 +206,5 @@ class QuarantinedContent:
     message: QuarantinedMessage
     body: str = field(repr=False)
     attributes: Mapping[str, str] = field(repr=False)
+    binary_attributes: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """In base64."""
