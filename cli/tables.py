@@ -27,6 +27,10 @@ def print_json(value: object) -> None:
     print(json.dumps(to_jsonable_python(value), indent=2))
 
 
+_WHOLE = {"job", "event", "order", "id", "safe?"}
+"""Columns that people copy from: never broken over lines, others give way."""
+
+
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str = "") -> None:
     """Print rows under their names. Numbers stand to the right; a state has its colour."""
     from rich.markup import escape
@@ -36,7 +40,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, tit
     table = Table(box=None, pad_edge=False, title=title or None, title_justify="left", title_style="bold")
     for index, name in enumerate(columns):
         right = bool(rows) and all(isinstance(row[index], int) for row in rows)
-        table.add_column(name, justify="right" if right else "left", overflow="fold")
+        table.add_column(name, justify="right" if right else "left", overflow="fold", no_wrap=name in _WHOLE)
     for row in rows:
         table.add_row(*(_coloured(escape(_text(value))) for value in row))
     console().print(table)

@@ -226,4 +226,5 @@ class TestTheRelay:
             "UnappliedPaymentEvents": [0.0],
             "QuarantinedPaymentEvents": [0.0],
             "OpenPaymentAnomalies": [0.0],
+            "OpenFindings": [0.0],
         }

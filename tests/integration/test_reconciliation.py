@@ -12,8 +12,8 @@ from skincare.identifiers import OrderNumber, UserId
 from skincare.jobs.catalog import ReconcilePayments
 from skincare.orders import repository as orders
 from skincare.payments.errors import GatewayRefused, GatewayUnavailable, ReconciliationUnfinished
+from skincare.payments.findings import repository
 from skincare.payments.models import EventStatus
-from skincare.payments.reconciliation import repository
 from skincare.payments.refunds.models import RefundRequest
 from tests.factories import make_order
 from tests.fakes.gateway_client import report_of

@@ -3,14 +3,17 @@
 from skincare.database.connection import Database
 from skincare.metrics import Metric
 from skincare.payments import repository
+from skincare.payments.findings.repository import count_open
 
 
 def payment_gauges(database: Database) -> dict[Metric, float]:
-    """Count events that are overdue or quarantined, and open anomalies. One statement."""
+    """Count events that are overdue or quarantined, open anomalies and findings."""
     with database.connection() as conn:
         work = repository.open_work(conn)
+        findings = count_open(conn)
     return {
         Metric.UNAPPLIED_PAYMENT_EVENTS: work.unapplied_events,
         Metric.QUARANTINED_PAYMENT_EVENTS: work.quarantined_events,
         Metric.OPEN_PAYMENT_ANOMALIES: work.anomalies,
+        Metric.OPEN_FINDINGS: findings,
     }

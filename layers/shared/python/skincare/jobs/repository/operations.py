@@ -26,6 +26,31 @@ def cancel(conn: Connection, job_ids: Sequence[JobId]) -> set[JobId]:
     return {row[0] for row in cur}
 
 
+def revive(conn: Connection, job_ids: Sequence[JobId]) -> set[JobId]:
+    """Bring cancelled jobs back as if they were new; return which.
+
+    One whose key another unfinished job has by now stays cancelled: that one does its work.
+    """
+    cur = conn.execute(
+        """
+        WITH locked AS (
+            SELECT id, unique_key FROM jobs WHERE id = ANY (%(ids)s::uuid[]) AND state = 'cancelled'
+            ORDER BY id FOR UPDATE
+        ), free AS (
+            SELECT DISTINCT ON (coalesce(l.unique_key, l.id::text)) l.id FROM locked l
+            WHERE NOT EXISTS (
+                SELECT 1 FROM jobs o WHERE o.unique_key = l.unique_key AND o.publish_at IS NOT NULL
+            )
+            ORDER BY coalesce(l.unique_key, l.id::text), l.id DESC
+        )
+        UPDATE jobs j SET state = 'pending', publish_at = now(), sends = 0, attempts = 0, crashes = 0,
+            budget_from = now(), retry_at = NULL, finished_at = NULL
+        FROM free WHERE j.id = free.id RETURNING j.id""",
+        {"ids": list(job_ids)},
+    )
+    return {row[0] for row in cur}
+
+
 def retry_now(conn: Connection, job_ids: Sequence[JobId]) -> set[JobId]:
     """End the wait of jobs that wait for their next attempt; return those that do not wait any more.
 

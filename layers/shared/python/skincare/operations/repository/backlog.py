@@ -6,7 +6,10 @@ from psycopg import Connection
 from psycopg.rows import class_row
 
 from skincare.jobs.queues import QueueName
-from skincare.operations.models import AnomalyRow, OutboxState, PaymentEventRow, PaymentsState
+from skincare.operations.models import AnomalyRow, FindingRow, OutboxState, PaymentEventRow, PaymentsState
+from skincare.operations.repository.events import newest_set_aside
+
+_SET_ASIDE = 50
 
 
 def outbox(conn: Connection) -> OutboxState:
@@ -54,10 +57,27 @@ def payments(conn: Connection, *, limit: int) -> PaymentsState:
     counts = conn.execute("""
         SELECT (SELECT count(*) FROM payment_events WHERE state = 'received'),
             (SELECT count(*) FROM payment_events WHERE state = 'quarantined' AND reviewed_at IS NULL),
-            (SELECT count(*) FROM payment_anomalies WHERE withdrawn_at IS NULL AND resolved_at IS NULL)""").fetchone()
+            (SELECT count(*) FROM payment_anomalies WHERE withdrawn_at IS NULL AND resolved_at IS NULL),
+            (SELECT count(*) FROM reconciliation_findings WHERE gone_at IS NULL AND settled_at IS NULL)""").fetchone()
     assert counts is not None  # noqa: S101  a SELECT without FROM answers a row
-    unapplied, quarantined, open_anomalies = counts
-    return PaymentsState(unapplied, quarantined, open_anomalies, tuple(events), tuple(anomalies))
+    unapplied, quarantined, open_anomalies, open_findings = counts
+    findings = conn.cursor(row_factory=class_row(FindingRow))
+    findings.execute(
+        """
+        SELECT id, kind, subject, order_number, first_seen_at FROM reconciliation_findings
+        WHERE gone_at IS NULL AND settled_at IS NULL ORDER BY first_seen_at, id LIMIT %(limit)s""",
+        {"limit": limit},
+    )
+    return PaymentsState(
+        unapplied,
+        quarantined,
+        open_anomalies,
+        tuple(events),
+        tuple(anomalies),
+        open_findings,
+        tuple(findings),
+        tuple(newest_set_aside(conn, limit=_SET_ASIDE)),
+    )
 
 
 def review_event(conn: Connection, event_id: UUID) -> bool:
