@@ -12,7 +12,7 @@ from cli.oncall import LOCAL, AsJson, Exit, OnCall, Stage, end, typed
 from cli.redrive import Redrive, Redriven, dead_jobs, deaths_of
 from cli.selection import Before, DryRun, ErrorClass, Everything, Jobs, JobType, OfQueue, Order, selected
 from cli.stories import print_job
-from cli.tables import age, print_facts, print_json, print_table
+from cli.tables import age, print_facts, print_json, print_said, print_table
 from cli.watching import watch_jobs, went_well
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def _tell(done: Redriven, stage: str) -> None:
 
 
 def _print_meant(jobs: "Sequence[DeadJob]") -> None:
-    print_table(
+    print_said(
         ("job", "type", "error", "message", "failed", "order", "safe?", "nothing left to do?"),
         [
             (

@@ -9,7 +9,7 @@ import typer
 
 from cli.ids import event_id, shown
 from cli.oncall import LOCAL, AsJson, Exit, OnCall, Stage, end, typed
-from cli.tables import age, print_json, print_table
+from cli.tables import age, print_json, print_said, print_table
 
 if TYPE_CHECKING:
     from skincare.operations.models import Change
@@ -37,7 +37,7 @@ def list_command(*, stage: Stage = LOCAL, as_json: AsJson = False) -> None:
     if found.open_findings:
         print(f"{found.open_findings} findings of the reconciliation.")
     if found.events:
-        print_table(
+        print_said(
             ("event", "gateway", "state", "says", "order", "received", "flaw"),
             [
                 (shown(e.id), e.gateway, e.state, e.status, e.order_number, f"{age(e.received_at)} ago", e.flaw)

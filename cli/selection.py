@@ -10,7 +10,7 @@ import typer
 from cli.ids import job_ids, shown
 from cli.oncall import OnCall, typed
 from cli.redrive import Which, which_jobs
-from cli.tables import print_table
+from cli.tables import print_said
 
 if TYPE_CHECKING:
     from oncall.job_requests import Which as States
@@ -90,4 +90,4 @@ def print_jobs(rows: "Sequence[JobRow]") -> None:
         )
         for r in rows
     ]
-    print_table(columns, table)
+    print_said(columns, table)

@@ -46,6 +46,12 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, tit
     console().print(table)
 
 
+def print_said(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str = "") -> None:
+    """Print a table without the columns that are empty in every row: a narrow screen has no room for them."""
+    said = [index for index in range(len(columns)) if any(row[index] not in {None, "", 0} for row in rows)]
+    print_table([columns[index] for index in said], [[row[index] for index in said] for row in rows], title=title)
+
+
 def print_facts(facts: Mapping[str, object]) -> None:
     """Print names with their values, one a line; what is None is left out."""
     width = max(len(name) for name in facts)
