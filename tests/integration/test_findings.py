@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from typing import Any
 
 import psycopg
 import pytest
@@ -28,7 +29,7 @@ from tests.payments import checked, new_order, tell
 from worker.handlers import reconcile_payments
 
 Run = Callable[..., Result]
-WHO = {"claimed_identity": ME, "reason": "asked the bank"}
+WHO: dict[str, Any] = {"claimed_identity": ME, "reason": "asked the bank"}
 
 
 @pytest.fixture

@@ -78,7 +78,7 @@ def insert(conn: Connection, **columns: str) -> UUID:
     job_id = uuid4()
     given = {**USUAL, **columns, "id": f"'{job_id}'"}
     text = f"INSERT INTO jobs ({', '.join(given)}) VALUES ({', '.join(given.values())})"
-    conn.execute(SQL(text))  # type: ignore[arg-type]
+    conn.execute(SQL(text))
     return job_id
 
 

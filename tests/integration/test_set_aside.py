@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 import psycopg
@@ -26,7 +27,7 @@ from tests.oncall import ME, InProcess, ask, audit
 from tests.payments import checked, events, new_order, order_status, run_jobs, take_in
 
 Run = Callable[..., Result]
-WHO = {"claimed_identity": ME, "reason": "the gateway's other shop"}
+WHO: dict[str, Any] = {"claimed_identity": ME, "reason": "the gateway's other shop"}
 ORDER = "SKN-4T9QX-0M7KD"
 
 

@@ -41,7 +41,9 @@ class QueueName(StrEnum):
 
     limits: QueueLimits
 
-    def __new__(cls, name: str, limits: QueueLimits) -> Self:
+    def __new__(cls, name: str, limits: QueueLimits | None = None) -> Self:
+        if limits is None:
+            raise TypeError(f"the queue {name} has no limits: write them beside its name")
         member = str.__new__(cls, name)
         member._value_ = name
         member.limits = limits
