@@ -16,7 +16,6 @@ from datetime import timedelta
 from functools import cached_property, partial
 from pathlib import Path
 
-import psycopg
 import pytest
 from psycopg import Connection
 
@@ -31,8 +30,8 @@ from skincare.adapters.aws import AwsSession
 from skincare.app import App
 from skincare.bootstrap import build_app
 from skincare.config import Settings
-from skincare.identifiers import new_job_id
-from skincare.jobs.catalog import BUDGETS, SendConfirmationEmail
+from skincare.identifiers import new_job_id, uuid7
+from skincare.jobs.catalog import BUDGETS, ProcessPayment, SendConfirmationEmail
 from skincare.jobs.gauges import job_gauges
 from skincare.jobs.queues import QueueName
 from skincare.jobs.relay import run_relay
@@ -105,12 +104,22 @@ class OnCall:
     def database(self) -> contextlib.AbstractContextManager[Connection]:
         return self.relay.database.connection()
 
-    def make_events_older(self, time: timedelta) -> None:
-        """Let time pass for payment events, whose times no function may change."""
-        system = self.terminals.state.running()
-        assert system is not None
-        with psycopg.connect(system.database_url, autocommit=True) as conn:
-            conn.execute("UPDATE payment_events SET received_at = received_at - %s", [time])
+    def take_in_stray_event(self, ago: timedelta) -> None:
+        """Let a gateway have told, some time ago, of a payment for an order that is not ours."""
+        event_id = uuid7()
+        with self.database() as conn, conn.transaction():
+            conn.execute(
+                """
+                INSERT INTO payment_events (id, gateway, event_key, body, headers, order_number, transaction_id,
+                    reported_status, status, amount_rupiah, currency, state, received_at)
+                VALUES (%(id)s, 'standard_webhooks', %(key)s, '{}', '{}', 'SKN-00000-00000', %(key)s,
+                    'paid', 'paid', 59000, 'IDR', 'received', now() - %(ago)s)""",
+                {"id": event_id, "key": str(event_id), "ago": ago},
+            )
+            job = outbox.insert(
+                conn, new_job_id(), ProcessPayment(event_id=str(event_id)), order_number="SKN-00000-00000"
+            )
+        self.relay.publisher.publish_now([job])
 
     def waits_for_its_next_try(self, at_least: timedelta) -> bool:
         with self.database() as conn:
@@ -298,9 +307,7 @@ class TestSqsIsDown:
 
 class TestAStrayPaymentEvent:
     def test_its_runbook_sets_it_aside_for_good(self, oncall: OnCall) -> None:
-        stray = ("webhook", "send", "--gateway", "standard_webhooks", "--order", "SKN-00000-00000", "--status", "paid")
-        assert oncall.terminals.cli(*stray, "--amount", "59000").stdout.startswith("200 ")
-        oncall.make_events_older(timedelta(minutes=6))
+        oncall.take_in_stray_event(timedelta(minutes=6))
         wait_for(
             lambda: oncall.gauge(Metric.UNAPPLIED_PAYMENT_EVENTS) >= rules.PAYMENT_EVENTS_UNAPPLIED.threshold,
             "the alarm",
