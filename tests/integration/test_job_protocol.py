@@ -278,6 +278,14 @@ class JobProtocol(RuleBasedStateMachine):
             if operations.cancel(self.conn, [job_id]):
                 self._cancelled(job_id)
 
+    @rule(data=st.data())
+    def revive(self, data: st.DataObject) -> None:
+        if self.jobs:
+            job_id = data.draw(st.sampled_from(list(self.jobs)))
+            if operations.revive(self.conn, [job_id]):
+                assert self.jobs[job_id].cancelled, "a job came back that nobody had cancelled"
+                self.jobs[job_id].cancelled = False
+
     def _cancelled(self, job_id: JobId) -> None:
         history = self.jobs[job_id]
         history.cancelled = True
