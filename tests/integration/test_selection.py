@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -118,6 +119,13 @@ class TestConditions:
         dead_job(conn)
         assert run("dlq", "redrive", "--queue", "payments").exit_code == 1
         assert run("dlq", "redrive", "--queue", "notifications").exit_code == 0
+
+    def test_of_retry_now_leave_jobs_for_later_alone(self, run: Run, conn: Connection) -> None:
+        later = datetime.now(UTC) + timedelta(days=1)
+        ledger.enqueue(conn, ledger.Sample(), run_at=later)
+        waiting_jobs(conn, 2)
+        result = run("jobs", "retry-now", "--queue", "notifications")
+        assert (result.exit_code, result.stdout) == (0, "2 retried, 0 not waiting for a retry\n")
 
     def test_do_not_touch_what_runs_or_is_over(self, run: Run, conn: Connection) -> None:
         job = ledger.enqueue(conn, ledger.Sample())

@@ -16,7 +16,7 @@ from skincare.operations.service import LIST_LIMIT, run_again
 from skincare.payments.findings.repository import open_findings
 from skincare.payments.findings.service import look_through
 from skincare.payments.reconciliation.repository import Unattended
-from skincare.payments.reconciliation.service import mend
+from skincare.payments.reconciliation.service import mend, unattended
 from skincare.payments.refunds.models import RefundRequest, RefundRow
 from skincare.payments.refunds.service import request_refund
 from skincare.payments.service import OVERDUE_FLAWS
@@ -139,13 +139,14 @@ class Changes:
             return Change(len(mended), counts={"mended": len(mended)})
 
         self._do("reconcile", {}, act)
-        finished, _ = look_through(self._database, within_s=_LOOK_FOR_S)
+        looked = look_through(self._database, within_s=_LOOK_FOR_S)
+        mended += map(unattended, looked.enqueued)
         with self._database.connection() as conn:
             found = open_findings(conn, limit=LIST_LIMIT)
         return ReconciliationState(
             mended=tuple((each.kind, each.subject) for each in mended),
             findings=tuple((each.kind, each.subject) for each in found),
-            finished=finished,
+            finished=looked.finished,
         )
 
     def _do(self, operation: str, request: Mapping[str, Any], act: Act) -> Change:

@@ -46,6 +46,7 @@ def find(conn: Connection, wanted: Conditions, *, after: UUID | None, limit: int
             run_at, publish_at, retry_at, finished_at, error_class, error_message, request_id
         FROM jobs
         WHERE state = ANY (%(states)s::text[]) AND publish_at IS {over}
+            AND (NOT %(is_due)s OR run_at IS NULL OR run_at <= now())
             AND (%(after)s::uuid IS NULL OR id > %(after)s)
             AND (%(ids)s::uuid[] IS NULL OR id = ANY (%(ids)s))
             AND (%(job_type)s::text IS NULL OR job_type = %(job_type)s)
@@ -56,6 +57,8 @@ def find(conn: Connection, wanted: Conditions, *, after: UUID | None, limit: int
         ORDER BY id LIMIT %(limit)s""",  # noqa: S608  our own constant
         {
             "states": list(STATES[wanted.which]),
+            # A job for later waits for its time, and not for another try.
+            "is_due": wanted.which == "waiting",
             "after": after,
             "ids": None if wanted.job_ids is None else list(wanted.job_ids),
             "job_type": wanted.job_type,

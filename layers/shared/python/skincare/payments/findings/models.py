@@ -3,6 +3,12 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from skincare.identifiers import OrderNumber
+from skincare.jobs.catalog import GenerateInvoicePdf, SendPaymentReceivedEmail
+
+OWED = {payload.job_type: payload for payload in (GenerateInvoicePdf, SendPaymentReceivedEmail)}
+"""The jobs that a paid order has; releases before there were invoices left orders without them."""
+
 LOOK_BACK = timedelta(days=35)
 PIECE = 5_000
 """Rows of one statement: some tens of milliseconds, where a statement may take five seconds."""
@@ -28,10 +34,19 @@ class Place:
 
 
 @dataclass(frozen=True)
+class Owed:
+    """A job that a paid order should have had, and that nobody called off."""
+
+    job_type: str
+    order_number: OrderNumber
+
+
+@dataclass(frozen=True)
 class Piece:
     """What one statement looked through. `ends_at` is None where nothing comes behind it."""
 
     findings: tuple[Finding, ...]
+    owed: tuple[Owed, ...] = ()
     ends_at: Place | None = None
 
 

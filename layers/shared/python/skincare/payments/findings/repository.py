@@ -7,7 +7,7 @@ from typing import Any
 from psycopg import Connection
 from psycopg.rows import class_row
 
-from skincare.payments.findings.models import LOOK_BACK, Finding, Piece, Place, Run
+from skincare.payments.findings.models import LOOK_BACK, OWED, Finding, Owed, Piece, Place, Run
 
 _LATE = timedelta(minutes=15)
 _UNBOOKED = timedelta(days=3)
@@ -70,7 +70,11 @@ def of_orders(conn: Connection, after: Place | None, *, limit: int) -> Piece:
                 END
                 LIMIT %(most)s
             ) UNION ALL (
-                SELECT 'paid_without_mail', o.order_number, o.order_number FROM piece o
+                SELECT CASE WHEN EXISTS (
+                    SELECT 1 FROM jobs j WHERE j.order_number = o.order_number
+                        AND j.job_type = 'send_payment_received_email' AND j.state = 'cancelled'
+                ) THEN 'paid_without_mail' ELSE 'send_payment_received_email' END, o.order_number, o.order_number
+                FROM piece o
                 WHERE o.status IN ('paid', 'partially_refunded') AND o.at < now() - %(late)s AND NOT EXISTS (
                     SELECT 1 FROM order_notifications n
                     WHERE n.order_id = o.id AND n.notification_type = 'payment_received'
@@ -80,7 +84,11 @@ def of_orders(conn: Connection, after: Place | None, *, limit: int) -> Piece:
                 )
                 LIMIT %(most)s
             ) UNION ALL (
-                SELECT 'paid_without_invoice', o.order_number, o.order_number FROM piece o
+                SELECT CASE WHEN EXISTS (
+                    SELECT 1 FROM jobs j WHERE j.order_number = o.order_number
+                        AND j.job_type = 'generate_invoice_pdf' AND j.state = 'cancelled'
+                ) THEN 'paid_without_invoice' ELSE 'generate_invoice_pdf' END, o.order_number, o.order_number
+                FROM piece o
                 WHERE o.status IN ('paid', 'partially_refunded') AND o.at < now() - %(late)s AND NOT EXISTS (
                     SELECT 1 FROM invoices i WHERE i.order_id = o.id AND i.made_at IS NOT NULL
                 ) AND NOT EXISTS (
@@ -146,7 +154,11 @@ def _piece(conn: Connection, look: str, after: Place | None, limit: int) -> Piec
     ).fetchone()
     assert row is not None  # noqa: S101  a LEFT JOIN of one row answers one
     at, row_id, count, found = row
-    return Piece(tuple(Finding(*each) for each in found), Place(at, row_id) if count == limit else None)
+    return Piece(
+        findings=tuple(Finding(*each) for each in found if each[0] not in OWED),
+        owed=tuple(Owed(kind, number) for kind, _, number in found if kind in OWED),
+        ends_at=Place(at, row_id) if count == limit else None,
+    )
 
 
 def open_run(conn: Connection) -> Run:

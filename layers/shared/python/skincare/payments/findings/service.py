@@ -2,10 +2,14 @@
 
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 from skincare.database.connection import Connection, Database
+from skincare.identifiers import new_job_id
+from skincare.jobs.repository import timers
+from skincare.observability import logger
 from skincare.payments.findings import repository
-from skincare.payments.findings.models import PIECE, Piece, Place, Run
+from skincare.payments.findings.models import OWED, PIECE, Owed, Piece, Place, Run
 
 type _Look = Callable[[Connection, Place | None, int], Piece]
 
@@ -25,18 +29,27 @@ def _payments(conn: Connection, after: Place | None, limit: int) -> Piece:
 _LOOKS: tuple[_Look, ...] = (_events, _orders, _payments)
 
 
-def look_through(database: Database, *, within_s: float, piece: int = PIECE) -> tuple[bool, int]:
-    """Go on with the reconciliation that is under way, or begin one; return whether it is finished, and what is new.
+class Looked(NamedTuple):
+    """Whether all was looked through, how many findings are new, and which owed jobs were enqueued."""
+
+    finished: bool
+    new: int
+    enqueued: tuple[Owed, ...]
+
+
+def look_through(database: Database, *, within_s: float, piece: int = PIECE) -> Looked:
+    """Go on with the reconciliation that is under way, or begin one.
 
     Each piece is a short statement of its own, and what it found is kept before the next one begins: whoever calls
     again goes on there, and two at once share the work. At least one piece is looked through.
     """
     deadline = time.monotonic() + within_s
-    new = 0
+    new, enqueued = 0, list[Owed]()
     with database.connection() as conn:
         run = repository.open_run(conn)
         while run.step < len(_LOOKS):
             seen = _LOOKS[run.step](conn, run.after, piece)
+            enqueued += [owed for owed in seen.owed if _enqueue(conn, owed)]
             new += repository.save(conn, seen.findings)
             step = run.step if seen.ends_at is not None else run.step + 1
             if repository.go_on(conn, run, step=step, after=seen.ends_at):
@@ -44,8 +57,18 @@ def look_through(database: Database, *, within_s: float, piece: int = PIECE) -> 
             elif (elsewhere := repository.find_run(conn, run.id)) is not None:
                 run = elsewhere
             else:
-                return True, new
+                return Looked(finished=True, new=new, enqueued=tuple(enqueued))
             if time.monotonic() > deadline and run.step < len(_LOOKS):
-                return False, new
+                return Looked(finished=False, new=new, enqueued=tuple(enqueued))
         repository.finish(conn, run)
-    return True, new
+    return Looked(finished=True, new=new, enqueued=tuple(enqueued))
+
+
+def _enqueue(conn: Connection, owed: Owed) -> bool:
+    """Enqueue an owed job, unless one was enqueued and is not finished; return whether it was."""
+    payload = OWED[owed.job_type](order_number=owed.order_number)
+    key = f"{owed.job_type}:{owed.order_number}"
+    enqueued = timers.insert(conn, new_job_id(), payload, unique_key=key, order_number=owed.order_number)
+    if enqueued:
+        logger.warning("reconciliation.job_missing", kind=owed.job_type, order_number=owed.order_number)
+    return bool(enqueued)

@@ -56,41 +56,6 @@ def unattended(conn: Connection, *, grace: timedelta, limit: int) -> list[Unatte
     return cur.fetchall()
 
 
-def owed_to_customers(conn: Connection, *, limit: int) -> list[Unattended]:
-    """Return the invoices and mails of paid orders that are not there and that no job will make.
-
-    Releases before there were invoices left such orders behind. A dead job counts, and so does one that a person
-    cancelled. One statement for each, for they look through all orders of `LOOK_BACK`.
-    """
-    cur = conn.cursor(row_factory=class_row(Unattended))
-    parameters = {"late": _LATE, "look_back": LOOK_BACK, "limit": limit}
-    invoices = cur.execute(
-        """
-        SELECT 'generate_invoice_pdf' AS kind, o.order_number AS subject, o.order_number
-        FROM orders o LEFT JOIN invoices v ON v.order_id = o.id
-        WHERE o.paid_at BETWEEN now() - %(look_back)s AND now() - %(late)s AND v.made_at IS NULL AND NOT EXISTS (
-            SELECT 1 FROM jobs j
-            WHERE j.order_number = o.order_number AND j.job_type = 'generate_invoice_pdf'
-                AND (j.publish_at IS NOT NULL OR j.state = 'cancelled')
-        ) ORDER BY o.paid_at LIMIT %(limit)s""",
-        parameters,
-    ).fetchall()
-    mails = cur.execute(
-        """
-        SELECT 'send_payment_received_email' AS kind, o.order_number AS subject, o.order_number
-        FROM orders o LEFT JOIN order_notifications n
-            ON n.order_id = o.id AND n.notification_type = 'payment_received'
-        WHERE o.paid_at BETWEEN now() - %(look_back)s AND now() - %(late)s
-            AND o.status IN ('paid', 'partially_refunded') AND n.order_id IS NULL AND NOT EXISTS (
-                SELECT 1 FROM jobs j
-                WHERE j.order_number = o.order_number AND j.job_type = 'send_payment_received_email'
-                    AND (j.publish_at IS NOT NULL OR j.state = 'cancelled')
-            ) ORDER BY o.paid_at LIMIT %(limit)s""",
-        parameters,
-    ).fetchall()
-    return [*invoices, *mails]
-
-
 def attempts_to_ask(conn: Connection, *, limit: int) -> list[KnownAttempt]:
     """Return recent attempts that have ended and that nobody asked about since, never asked ones first.
 

@@ -10,10 +10,8 @@ from skincare.database.connection import Connection, Database
 from skincare.identifiers import OrderNumber, new_job_id
 from skincare.jobs.catalog import (
     ExpireOrder,
-    GenerateInvoicePdf,
     JobPayload,
     ProcessPayment,
-    SendPaymentReceivedEmail,
     SendRefund,
 )
 from skincare.jobs.publisher import Publisher
@@ -22,7 +20,7 @@ from skincare.observability import logger
 from skincare.orders.terms import EXPIRY_GRACE
 from skincare.payments.answers.service import Gateways, ask, keep
 from skincare.payments.errors import GatewayRefused, ReconciliationUnfinished
-from skincare.payments.findings.models import Finding
+from skincare.payments.findings.models import Finding, Owed
 from skincare.payments.findings.repository import open_findings
 from skincare.payments.findings.service import look_through
 from skincare.payments.reconciliation import repository
@@ -32,7 +30,7 @@ _PER_KIND = 200
 _PER_RUN = 20
 # A gateway may take its whole timeout for each answer, and a job has fifteen seconds.
 _ASK_FOR_S = 4.0
-_LOOK_FOR_S = 6.0
+_LOOK_FOR_S = 4.0
 
 
 @dataclass(frozen=True)
@@ -51,18 +49,29 @@ def check(database: Database, *, within_s: float = _LOOK_FOR_S) -> Reconciliatio
     """
     with database.connection() as conn, conn.transaction():
         mended = mend(conn)
-    finished, new = look_through(database, within_s=within_s)
+    looked = look_through(database, within_s=within_s)
+    mended += tuple(map(unattended, looked.enqueued))
     with database.connection() as conn:
         findings = open_findings(conn, limit=_PER_KIND)
-    log = logger.error if new else logger.info
-    log("reconciliation.checked", mended=len(mended), findings=len(findings), new_findings=new, finished=finished)
-    return Reconciliation(mended, tuple(findings), finished)
+    log = logger.error if looked.new else logger.info
+    log(
+        "reconciliation.checked",
+        mended=len(mended),
+        findings=len(findings),
+        new_findings=looked.new,
+        finished=looked.finished,
+    )
+    return Reconciliation(mended, tuple(findings), looked.finished)
+
+
+def unattended(owed: Owed) -> Unattended:
+    """Return an owed job as what was without one."""
+    return Unattended(owed.job_type, owed.order_number, owed.order_number)
 
 
 def mend(conn: Connection) -> tuple[Unattended, ...]:
     """Enqueue jobs that are missing, in the caller's transaction; return what was without one."""
     missing = repository.unattended(conn, grace=EXPIRY_GRACE, limit=_PER_KIND)
-    missing += repository.owed_to_customers(conn, limit=_PER_KIND)
     mended = tuple(
         each
         for each in missing
@@ -114,9 +123,5 @@ def _job_of(each: Unattended) -> JobPayload:
             return ProcessPayment(event_id=each.subject)
         case SendRefund.job_type:
             return SendRefund(refund_key=each.subject)
-        case GenerateInvoicePdf.job_type:
-            return GenerateInvoicePdf(order_number=each.subject)
-        case SendPaymentReceivedEmail.job_type:
-            return SendPaymentReceivedEmail(order_number=each.subject)
         case _:
             return ExpireOrder(order_number=each.subject)
