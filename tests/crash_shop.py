@@ -6,7 +6,7 @@ import sys
 import time
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -22,6 +22,8 @@ from tests.moto_server import PATIENT, create_queue
 
 ROOT = Path(__file__).parents[1]
 STOCK = 10
+TERMS = replace(factories.UNLIMITED, window=timedelta(hours=24))
+"""Orders that do not expire in the hours that pass here."""
 
 
 @dataclass
@@ -45,7 +47,7 @@ class Shop:
     def place(self, user_id: str, *, email: str = "buyer@example.com") -> None:
         self.fill_cart(user_id)
         request = factories.make_place_order(user_id, email=email)
-        place_order(request, terms=factories.UNLIMITED, database=self.app.database, publisher=self.app.publisher)
+        place_order(request, terms=TERMS, database=self.app.database, publisher=self.app.publisher)
 
     def mails(self) -> int:
         return len(Path(self.environ["MAIL_FILE"]).read_text().splitlines())
