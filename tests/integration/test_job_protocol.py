@@ -418,7 +418,7 @@ def test_no_job_is_lost_revived_or_doubled(database_url: str, times: Times) -> N
     run_state_machine_as_test(
         JobProtocol,
         settings=settings(
-            max_examples=times(short=60, long=600),
+            max_examples=times(short=25, long=600),
             phases=[Phase.generate],
             stateful_step_count=40,
             deadline=None,
