@@ -39,8 +39,6 @@ def running_system() -> RunningSystem:
 
 
 def _way_out(port: int) -> str:
+    start = f"start it with `PORT={port} make run`"
     others = StateFolder.running_ports()
-    if not others:
-        return f"start it with `PORT={port} make run`."
-    found = " and ".join(map(str, others))
-    return f"one runs on port {found}, which PORT={others[0]} before the command means."
+    return f"{start}, or say PORT={others[0]}, where one runs." if others else f"{start}."

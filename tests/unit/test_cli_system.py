@@ -9,7 +9,7 @@ from local.state import StateFolder
     ("others", "sentence"),
     [
         ([], "No local system runs on port 1: start it with `PORT=1 make run`."),
-        ([8261], "No local system runs on port 1: one runs on port 8261, which PORT=8261 before the command means."),
+        ([8261], "No local system runs on port 1: start it with `PORT=1 make run`, or say PORT=8261, where one runs."),
     ],
 )
 def test_a_system_on_another_port_is_named(monkeypatch: pytest.MonkeyPatch, others: list[int], sentence: str) -> None:
