@@ -49,16 +49,16 @@ def list_command(*, stage: Stage = LOCAL, as_json: AsJson = False) -> None:
         )
     if found.corrected:
         print_table(
-            ("event", "gateway", "order", "told", "Rp", "confirmed", "Rp", "when"),
+            ("event", "gateway", "order", "told", "amount", "confirmed", "amount", "when"),
             [
                 (
                     e.id,
                     e.gateway,
                     e.order_number,
                     e.told,
-                    e.told_rupiah,
+                    Rupiah(e.told_rupiah),
                     e.confirmed,
-                    e.confirmed_rupiah,
+                    Rupiah(e.confirmed_rupiah),
                     f"{age(e.confirmed_at)} ago",
                 )
                 for e in found.corrected

@@ -13,8 +13,8 @@ import schemathesis
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel
 from psycopg import Connection
+from pydantic import BaseModel
 from schemathesis import Case, GenerationMode
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 

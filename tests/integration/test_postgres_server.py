@@ -45,7 +45,10 @@ sys.stdin.read()
 @pytest.fixture
 def folder() -> Iterator[Path]:
     with scratch_folder() as scratch:
-        yield scratch / "postgres"
+        folder = scratch / "postgres"
+        folder.mkdir()
+        folder.chmod(0o755)  # whatever the umask is: what closed folders do has tests of its own
+        yield folder
 
 
 def eventually(condition: Callable[[], bool]) -> None:
