@@ -115,7 +115,7 @@ class Gateway:
         return refusal.response(request_id)
 
     def _answer(self, request: Request, request_id: str) -> Response:
-        if (request.method, request.path) == ("GET", "/health"):
+        if (request.method, request.path, request.query_string) == ("GET", "/health", b""):
             return self._health()
         if request.path.startswith(_LOCAL):
             return self._local(request)

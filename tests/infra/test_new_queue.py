@@ -40,7 +40,16 @@ import json
 from local.page.lamps import Seen, lamps
 from skincare.function_limits import worker
 from skincare.jobs.queues import QueueName
-seen = Seen(dead_letters={}, oldest_s={}, failed_items={}, sending_stopped=0, gauges={})
+seen = Seen(
+    dead_letters={},
+    oldest_s={},
+    failed_items={},
+    sending_stopped=0,
+    webhooks_refused=0,
+    server_errors=0,
+    slowest_ms=0,
+    gauges={},
+)
 print(json.dumps({"lamps": [lamp.name for lamp in lamps(seen)], "memory": worker(QueueName("stock")).memory_mb}))
 """
 

@@ -386,6 +386,7 @@ class TestBrokenFolder:
             assert ask(server.dsn(), "SELECT 1") == 1
 
     def test_that_is_a_file_is_named(self, folder: Path) -> None:
+        folder.rmdir()
         folder.write_text("")
         message = failure_of_start(PostgresServer(folder, durable=False))
         assert message.startswith(f"PostgreSQL cannot use {folder}: ")
