@@ -1,27 +1,31 @@
 """`skincare dlq …`: what died, why, and what to do about it."""
 
 from collections import Counter
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
 import typer
 
+from cli.ids import job_ids, shown
 from cli.oncall import LOCAL, AsJson, Exit, OnCall, Stage, end, typed
-from cli.redrive import Redrive, Redriven, dead_jobs, deaths_of, which_jobs
+from cli.redrive import Redrive, Redriven, dead_jobs, deaths_of
+from cli.selection import Before, DryRun, ErrorClass, Everything, Jobs, JobType, OfQueue, Order, selected
 from cli.stories import print_job
-from cli.tables import age, print_facts, print_json, print_table
+from cli.tables import age, print_facts, print_json, print_said, print_table
 from cli.watching import watch_jobs, went_well
-from skincare.identifiers import read_order_number
-from skincare.moments import read_moment
 
 if TYPE_CHECKING:
-    from skincare.operations.models import DeadGroup, DeadList
+    from collections.abc import Sequence
+
+    from skincare.operations.models import DeadGroup, DeadJob, DeadList
 
 app = typer.Typer(no_args_is_help=True, help="Dead jobs, and messages that belong to no job.")
 
-JobIds = Annotated[list[UUID] | None, typer.Argument(metavar="[JOB]…", help="Jobs by their ids.", show_default=False)]
 Reason = Annotated[str, typer.Option(help="Why; it is written down.")]
+EvenPaid = Annotated[
+    bool, typer.Option("--even-paid", help="Also where a payment event goes that says that a customer has paid.")
+]
 
 
 @app.callback()
@@ -62,29 +66,27 @@ def _print_dead(found: "DeadList", stage: str) -> None:
 
 
 @app.command()
-def show(job: Annotated[UUID, typer.Argument(metavar="JOB")], *, stage: Stage = LOCAL, as_json: AsJson = False) -> None:
+def show(job: Annotated[str, typer.Argument(metavar="JOB")], *, stage: Stage = LOCAL, as_json: AsJson = False) -> None:
     """Print a job's payload, its attempts with their errors, and what happened to its order."""
-    print_job(OnCall(stage), job, as_json=as_json)
+    oncall = OnCall(stage)
+    print_job(oncall, job_ids(oncall, [job])[0], as_json=as_json)
 
 
 @app.command()
 def redrive(
     *,
-    jobs: JobIds = None,
+    jobs: Jobs = None,
     job_type: Annotated[str | None, typer.Option("--type", help="Only jobs of this type.")] = None,
     error: Annotated[str | None, typer.Option(help="Only jobs that died of this class of error.")] = None,
-    order: Annotated[str | None, typer.Option(parser=read_order_number, help="Only jobs of this order.")] = None,
-    before: Annotated[
-        datetime | None,
-        typer.Option(
-            metavar="TIME",
-            parser=read_moment,
-            help="Only jobs that failed last before this time, such as 2026-11-30 22:27:52 WIB; WIB is the default.",
-        ),
-    ] = None,
+    queue: OfQueue = None,
+    order: Order = None,
+    before: Before = None,
     everything: Annotated[bool, typer.Option("--all", help="All dead jobs.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print which jobs are meant.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Also jobs that are not safe to run again.")] = False,
+    even_crashed: Annotated[
+        bool, typer.Option("--even-crashed", help="Also jobs that took their worker down time after time.")
+    ] = False,
     max_rate: Annotated[
         float | None, typer.Option(min=0.1, max=1000, help="Jobs a second; no limit by default.")
     ] = None,
@@ -94,11 +96,20 @@ def redrive(
     as_json: AsJson = False,
 ) -> None:
     """Bring dead jobs back to life. Stopped anywhere, the same command goes on where it was."""
-    if sum((bool(jobs), any((job_type, error, order, before)), everything)) != 1:
-        raise typer.BadParameter("say which: ids of jobs, or conditions such as --type, or --all")
     oncall = OnCall(stage)
-    which = which_jobs(jobs, job_type=job_type, error=error, order=order, before=before)
-    done = Redrive(oncall, force=force, max_rate=max_rate, reason=reason).run(which, dry_run=dry_run)
+    which = selected(
+        oncall,
+        jobs,
+        job_type=job_type,
+        error=error,
+        queue=queue,
+        order=order,
+        before=before,
+        everything=everything,
+    )
+    done = Redrive(oncall, force=force, even_crashed=even_crashed, max_rate=max_rate, reason=reason).run(
+        which, dry_run=dry_run
+    )
     if as_json:
         print_json(done)
     else:
@@ -112,22 +123,7 @@ def redrive(
 
 def _tell(done: Redriven, stage: str) -> None:
     if done.dry_run and done.jobs:
-        print_table(
-            ("job", "type", "error", "message", "failed", "order", "safe?", "nothing left to do?"),
-            [
-                (
-                    j.id,
-                    j.job_type,
-                    j.error_class,
-                    j.error_message,
-                    f"{age(j.last_failed_at)} ago",
-                    j.order_number,
-                    j.safe,
-                    j.past_use,
-                )
-                for j in done.jobs
-            ],
-        )
+        _print_meant(done.jobs)
     print(
         f"{done.matched} dead jobs match." if done.dry_run else f"{done.counts['redriven']} of {done.matched} redriven."
     )
@@ -140,6 +136,25 @@ def _tell(done: Redriven, stage: str) -> None:
         )
 
 
+def _print_meant(jobs: "Sequence[DeadJob]") -> None:
+    print_said(
+        ("job", "type", "error", "message", "failed", "order", "safe?", "nothing left to do?"),
+        [
+            (
+                shown(j.id),
+                j.job_type,
+                j.error_class,
+                j.error_message,
+                f"{age(j.last_failed_at)} ago",
+                j.order_number,
+                j.safe,
+                j.past_use,
+            )
+            for j in jobs
+        ],
+    )
+
+
 def _tell_left(counts: Counter[str]) -> None:
     for name, sentence in _SENTENCES.items():
         if count := counts[name]:
@@ -149,6 +164,9 @@ def _tell_left(counts: Counter[str]) -> None:
 _SENTENCES = {
     "redriven_past_use": "of these have nothing left to do: they end without an effect.",
     "needs_force": "left alone: not safe to run again (`dlq list` says why); --force runs them all the same.",
+    "needs_even_crashed": "left alone: they took their worker down; --even-crashed runs them all the same.",
+    "needs_even_paid": "left alone: their payment event says that a customer has paid; --even-paid gives it up.",
+    "events_set_aside": "payment events were set aside with them: `payments take-up` takes that back.",
     "not_dead_any_more": "left alone: they came back, or died again, meanwhile.",
     "not_dead": "are not dead, or nobody knows them.",
     "unknown": "nobody knows.",
@@ -158,27 +176,59 @@ _SENTENCES = {
 @app.command()
 def discard(
     *,
-    jobs: Annotated[list[UUID], typer.Argument(metavar="JOB…", help="Dead jobs by their ids.")],
+    jobs: Jobs = None,
+    job_type: JobType = None,
+    error: ErrorClass = None,
+    queue: OfQueue = None,
+    order: Order = None,
+    before: Before = None,
+    everything: Everything = False,
+    dry_run: DryRun = False,
+    even_paid: EvenPaid = False,
     reason: Reason,
     stage: Stage = LOCAL,
     as_json: AsJson = False,
 ) -> None:
-    """Give dead jobs up for good."""
+    """Give dead jobs up, a payment event with its job. `jobs revive` and `payments take-up` take it back."""
     from oncall.requests import Discard
 
     oncall = OnCall(stage)
+    which = selected(
+        oncall,
+        jobs,
+        job_type=job_type,
+        error=error,
+        queue=queue,
+        order=order,
+        before=before,
+        everything=everything,
+    )
     counts: Counter[str] = Counter()
-    for page in dead_jobs(oncall, which_jobs(jobs)):
-        request = typed(Discard, claimed_identity=oncall.identity, deaths=deaths_of(page), reason=reason)
-        counts.update(oncall.ask(request).counts)
+    matched: list[DeadJob] = []
+    for page in dead_jobs(oncall, which):
+        matched += page
+        if not dry_run:
+            request = typed(
+                Discard,
+                claimed_identity=oncall.identity,
+                deaths=deaths_of(page),
+                reason=reason,
+                even_paid=even_paid,
+            )
+            counts.update(oncall.ask(request).counts)
+    wanted = len(matched) if which.job_ids is None else len(which.job_ids)
     counts["discarded"] += 0
-    counts["not_dead"] = len(set(jobs)) - counts["discarded"] - counts["not_dead_any_more"]
+    counts["not_dead"] = wanted - len(matched)
     if as_json:
-        print_json(counts)
+        print_json(matched if dry_run else counts)
+    elif dry_run:
+        _print_meant(matched)
+        print(f"{len(matched)} dead jobs match.")
     else:
-        print(f"{counts['discarded']} of {len(set(jobs))} discarded.")
+        print(f"{counts['discarded']} of {wanted} discarded.")
         _tell_left(counts)
-    end(Exit.DONE if counts["discarded"] == len(set(jobs)) else Exit.NOT_ALL)
+    well = bool(matched) if dry_run else wanted > 0 and counts["discarded"] == wanted
+    end(Exit.DONE if well else Exit.NOT_ALL)
 
 
 @app.command()
@@ -197,7 +247,12 @@ def quarantined(
     one = found.message
     print_facts({"queue": one.queue, "found": one.found_at, "last found": one.last_found_at, "reason": one.reason})
     print_facts(
-        {"attributes": "", **{f"  {name}": value for name, value in found.attributes.items()}, "body": found.body}
+        {
+            "attributes": "",
+            **{f"  {name}": value for name, value in found.attributes.items()},
+            **{f"  {name} (base64)": value for name, value in found.binary_attributes.items()},
+            "body": found.body,
+        }
     )
     print(f'\nNext:\n  skincare dlq close {message} --reason "…"{_of(stage)}')
 

@@ -1,5 +1,8 @@
 """`skincare jobs …`: what the ledger says, and what a person does about a job."""
 
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
@@ -7,21 +10,35 @@ from uuid import UUID
 
 import typer
 
+from cli.ids import job_ids
 from cli.oncall import LOCAL, AsJson, Exit, OnCall, Stage, end, typed
+from cli.redrive import Which as Selected
+from cli.selection import (
+    AT_ONCE,
+    Before,
+    DryRun,
+    ErrorClass,
+    Everything,
+    Jobs,
+    JobType,
+    OfQueue,
+    Order,
+    live_jobs,
+    print_jobs,
+    selected,
+)
 from cli.stories import print_job
-from cli.tables import print_json, print_table
+from cli.tables import print_json
 from cli.watching import watch_jobs, went_well
 from skincare.jobs.queues import QueueName
 
 if TYPE_CHECKING:
+    from oncall.job_requests import Which as States
     from oncall.requests import Request
 
 app = typer.Typer(no_args_is_help=True, help="The jobs of the ledger.")
 
 _MOST = 1000
-_AT_ONCE = 100
-
-JobIds = Annotated[list[UUID], typer.Argument(metavar="JOB…", help="Jobs by their ids.")]
 
 
 class State(StrEnum):
@@ -59,94 +76,153 @@ def list_command(
 
 
 @app.command()
-def show(job: Annotated[UUID, typer.Argument(metavar="JOB")], *, stage: Stage = LOCAL, as_json: AsJson = False) -> None:
+def show(job: Annotated[str, typer.Argument(metavar="JOB")], *, stage: Stage = LOCAL, as_json: AsJson = False) -> None:
     """Print a job's payload, its attempts with their errors, and what happened to its order."""
-    print_job(OnCall(stage), job, as_json=as_json)
+    oncall = OnCall(stage)
+    print_job(oncall, job_ids(oncall, [job])[0], as_json=as_json)
 
 
 @app.command()
 def cancel(
     *,
-    jobs: JobIds,
+    jobs: Jobs = None,
+    job_type: JobType = None,
+    error: ErrorClass = None,
+    queue: OfQueue = None,
+    order: Order = None,
+    before: Before = None,
+    everything: Everything = False,
+    dry_run: DryRun = False,
+    even_paid: Annotated[
+        bool, typer.Option("--even-paid", help="Also where a payment event goes that says that a customer has paid.")
+    ] = False,
     reason: Annotated[str, typer.Option(help="Why; it is written down.")],
     stage: Stage = LOCAL,
     as_json: AsJson = False,
 ) -> None:
     """Cancel jobs that are not finished; one that runs goes on, and what it reports is not heard."""
+    from oncall.job_requests import Which
     from oncall.requests import Cancel
 
     oncall = OnCall(stage)
-    ids = _few(jobs)
-    _change(
-        oncall, typed(Cancel, claimed_identity=oncall.identity, job_ids=ids, reason=reason), len(ids), as_json=as_json
+    which = selected(
+        oncall, jobs, job_type=job_type, error=error, queue=queue, order=order, before=before, everything=everything
     )
+
+    def request(ids: list[UUID]) -> "Request":
+        return typed(Cancel, claimed_identity=oncall.identity, job_ids=ids, reason=reason, even_paid=even_paid)
+
+    _change_all(oncall, which, Which.UNFINISHED, request, dry_run=dry_run, as_json=as_json)
 
 
 @app.command("retry-now")
 def retry_now(
     *,
-    jobs: JobIds,
+    jobs: Jobs = None,
+    job_type: JobType = None,
+    error: ErrorClass = None,
+    queue: OfQueue = None,
+    order: Order = None,
+    before: Before = None,
+    everything: Everything = False,
+    dry_run: DryRun = False,
     reason: Annotated[str | None, typer.Option(help="Why; it is written down.")] = None,
     stage: Stage = LOCAL,
     as_json: AsJson = False,
 ) -> None:
     """End the wait of jobs for their next attempt."""
+    from oncall.job_requests import Which
     from oncall.requests import RetryNow
 
     oncall = OnCall(stage)
-    ids = _few(jobs)
-    _change(
-        oncall, typed(RetryNow, claimed_identity=oncall.identity, job_ids=ids, reason=reason), len(ids), as_json=as_json
+    which = selected(
+        oncall, jobs, job_type=job_type, error=error, queue=queue, order=order, before=before, everything=everything
     )
+
+    def request(ids: list[UUID]) -> "Request":
+        return typed(RetryNow, claimed_identity=oncall.identity, job_ids=ids, reason=reason)
+
+    _change_all(oncall, which, Which.WAITING, request, dry_run=dry_run, as_json=as_json)
+
+
+@app.command()
+def revive(
+    *,
+    jobs: Jobs = None,
+    order: Order = None,
+    dry_run: DryRun = False,
+    reason: Annotated[str, typer.Option(help="Why; it is written down.")],
+    stage: Stage = LOCAL,
+    as_json: AsJson = False,
+) -> None:
+    """Bring cancelled and discarded jobs back as if they were new; each looks for itself whether it is still needed."""
+    from oncall.job_requests import Revive, Which
+
+    oncall = OnCall(stage)
+    which = selected(oncall, jobs, job_type=None, error=None, queue=None, order=order, before=None, everything=False)
+
+    def request(ids: list[UUID]) -> "Request":
+        return typed(Revive, claimed_identity=oncall.identity, job_ids=ids, reason=reason)
+
+    _change_all(oncall, which, Which.CANCELLED, request, dry_run=dry_run, as_json=as_json)
 
 
 @app.command()
 def watch(
     *,
-    jobs: JobIds,
+    jobs: Annotated[list[str], typer.Argument(metavar="JOB…", help="Jobs by their ids, or how these begin.")],
     timeout: Annotated[int, typer.Option(min=0, help="Seconds to wait at most.")] = 300,
     stage: Stage = LOCAL,
     as_json: AsJson = False,
 ) -> None:
     """Wait for jobs to end and print how; exit code 0 says that none is dead or still lives."""
-    rows = watch_jobs(OnCall(stage), jobs, patience=timedelta(seconds=timeout))
+    oncall = OnCall(stage)
+    ids = job_ids(oncall, jobs)
+    rows = watch_jobs(oncall, ids, patience=timedelta(seconds=timeout))
     _print_jobs(rows, as_json=as_json)
-    end(Exit.DONE if went_well(rows) and len(rows) == len(set(jobs)) else Exit.NOT_ALL)
+    end(Exit.DONE if went_well(rows) and len(rows) == len(ids) else Exit.NOT_ALL)
 
 
-def _few(job_ids: list[UUID]) -> list[UUID]:
-    found = list(dict.fromkeys(job_ids))
-    if len(found) > _AT_ONCE:
-        raise typer.BadParameter(f"at most {_AT_ONCE} jobs at once")
-    return found
-
-
-def _change(oncall: OnCall, request: "Request", wanted: int, *, as_json: bool) -> None:
-    change = oncall.ask(request)
-    if as_json:
-        print_json(change.counts)
+def _change_all(
+    oncall: OnCall,
+    which: Selected,
+    states: "States",
+    request: "Callable[[list[UUID]], Request]",
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Change the jobs that are meant, a hundred at a time; each piece is done or not by itself."""
+    counts: Counter[str] = Counter()
+    meant: list[Any] = []
+    changed = 0
+    # Jobs that are named are asked for whatever their state: what cannot be done is counted.
+    pages = live_jobs(oncall, which, states) if which.job_ids is None or dry_run else _in_pieces(which.job_ids)
+    for page in pages:
+        meant += page
+        if not dry_run:
+            change = oncall.ask(request([UUID(row) if isinstance(row, str) else UUID(row.id) for row in page]))
+            counts.update(change.counts)
+            changed += change.changed
+    if dry_run:
+        _print_jobs(meant, as_json=as_json)
+        print(f"{len(meant)} jobs match.", file=sys.stderr)
+    elif as_json:
+        print_json(counts)
+    elif not meant:
+        print("No job matches.")
     else:
-        print(", ".join(f"{count} {name.replace('_', ' ')}" for name, count in change.counts.items()))
-    end(Exit.DONE if change.changed == wanted else Exit.NOT_ALL)
+        print(", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items()))
+    end(Exit.DONE if meant and (dry_run or changed == len(meant)) else Exit.NOT_ALL)
+
+
+def _in_pieces(job_ids: Sequence[UUID]) -> Iterator[list[str]]:
+    for start in range(0, len(job_ids), AT_ONCE):
+        yield [str(job_id) for job_id in job_ids[start : start + AT_ONCE]]
 
 
 def _print_jobs(rows: Any, *, as_json: bool) -> None:
     if as_json:
         print_json(rows)
-        return
-    print_table(
-        ("created", "job", "type", "state", "order", "attempts", "crashes", "last error"),
-        [
-            (
-                r.created_at,
-                r.id,
-                r.type,
-                r.state,
-                r.order_number,
-                r.attempts,
-                r.crashes,
-                f"{r.error_class}: {r.error_message}" if r.error_class else "",
-            )
-            for r in rows
-        ],
-    )
+    else:
+        print_jobs(rows)

@@ -1,14 +1,20 @@
 """`skincare payments …`: what of payments waits for a worker or for a person."""
 
-from typing import Annotated
-from uuid import UUID, uuid4
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, NoReturn
+from uuid import uuid4
 
 import typer
 
+from cli.ids import event_id, shown
 from cli.oncall import LOCAL, AsJson, Exit, OnCall, Stage, end, typed
-from cli.tables import Rupiah, age, print_json, print_table
+from cli.tables import Rupiah, age, print_json, print_said, print_table
 from skincare.identifiers import read_order_number
 from skincare.money import read_rupiah, rupiah
+
+if TYPE_CHECKING:
+    from skincare.operations.models import Change
 
 app = typer.Typer(no_args_is_help=True, help="Payment events, and money that does not fit.")
 
@@ -30,27 +36,29 @@ def list_command(*, stage: Stage = LOCAL, as_json: AsJson = False) -> None:
     print(
         f"{found.unapplied} events not applied, {found.quarantined} quarantined, {found.open_anomalies} open anomalies."
     )
+    if found.open_findings:
+        print(f"{found.open_findings} findings of the reconciliation.")
     if found.events:
-        print_table(
+        print_said(
             ("event", "gateway", "state", "says", "order", "received", "flaw"),
             [
-                (e.id, e.gateway, e.state, e.status, e.order_number, f"{age(e.received_at)} ago", e.flaw)
+                (shown(e.id), e.gateway, e.state, e.status, e.order_number, f"{age(e.received_at)} ago", e.flaw)
                 for e in found.events
             ],
             title="\nEvents",
         )
     if found.corrected:
         print_table(
-            ("event", "gateway", "order", "told", "Rp", "confirmed", "Rp", "when"),
+            ("event", "gateway", "order", "told", "amount", "confirmed", "amount", "when"),
             [
                 (
                     e.id,
                     e.gateway,
                     e.order_number,
                     e.told,
-                    e.told_rupiah,
+                    Rupiah(e.told_rupiah),
                     e.confirmed,
-                    e.confirmed_rupiah,
+                    Rupiah(e.confirmed_rupiah),
                     f"{age(e.confirmed_at)} ago",
                 )
                 for e in found.corrected
@@ -76,6 +84,19 @@ def list_command(*, stage: Stage = LOCAL, as_json: AsJson = False) -> None:
             title="\nOpen anomalies",
         )
 
+    if found.findings:
+        print_table(
+            ("id", "kind", "subject", "order", "since"),
+            [(f.id, f.kind, f.subject, f.order_number, f"{age(f.first_seen_at)} ago") for f in found.findings],
+            title="\nFindings of the reconciliation",
+        )
+    if found.set_aside:
+        print_table(
+            ("event", "gateway", "says", "order", "received"),
+            [(shown(e.id), e.gateway, e.status, e.order_number, f"{age(e.received_at)} ago") for e in found.set_aside],
+            title="\nSet aside by people in the last 35 days",
+        )
+
 
 @app.command()
 def resolve(
@@ -99,7 +120,7 @@ def resolve(
 
 @app.command()
 def review(
-    event: Annotated[UUID, typer.Argument(metavar="EVENT", help="A quarantined event, as `payments list` shows it.")],
+    event: Annotated[str, typer.Argument(metavar="EVENT", help="A quarantined event, as `payments list` shows it.")],
     *,
     reason: Annotated[str, typer.Option(help="What was found; it is written down.")],
     stage: Stage = LOCAL,
@@ -109,11 +130,95 @@ def review(
     from oncall.requests import ReviewEvent
 
     oncall = OnCall(stage)
-    change = oncall.ask(typed(ReviewEvent, claimed_identity=oncall.identity, event_id=event, reason=reason))
+    request = typed(ReviewEvent, claimed_identity=oncall.identity, event_id=event_id(oncall, event), reason=reason)
+    change = oncall.ask(request)
     if as_json:
         print_json(change.counts)
     else:
         print("Reviewed." if change.changed else "No such event waits for a person.")
+    end(Exit.DONE if change.changed else Exit.NOT_ALL)
+
+
+@app.command("set-aside")
+def set_aside(
+    event: Annotated[str, typer.Argument(metavar="EVENT", help="An event that waits, as `payments list` shows it.")],
+    *,
+    reason: Annotated[str, typer.Option(help="Why it can never be applied; it is written down.")],
+    even_paid: Annotated[
+        bool, typer.Option("--even-paid", help="Although it says that a customer has paid: no order will say so.")
+    ] = False,
+    stage: Stage = LOCAL,
+    as_json: AsJson = False,
+) -> None:
+    """Give up an event that can never be applied, with its job. `payments take-up` takes it back."""
+    from oncall.money_requests import SetAsideEvent
+
+    oncall = OnCall(stage)
+    change = oncall.ask(
+        typed(
+            SetAsideEvent,
+            claimed_identity=oncall.identity,
+            event_id=event_id(oncall, event),
+            reason=reason,
+            even_paid=even_paid,
+        )
+    )
+    _tell(change, as_json=as_json, done="Set aside; nothing waits for it any more.", left=_NOT_SET_ASIDE)
+
+
+@app.command("take-up")
+def take_up(
+    event: Annotated[str, typer.Argument(metavar="EVENT", help="An event that was set aside.")],
+    *,
+    reason: Annotated[str, typer.Option(help="Why it may be applied now; it is written down.")],
+    stage: Stage = LOCAL,
+    as_json: AsJson = False,
+) -> None:
+    """Try an event again that was set aside, by a person or because its time was over."""
+    from oncall.money_requests import TakeUpEvent
+
+    oncall = OnCall(stage)
+    request = typed(TakeUpEvent, claimed_identity=oncall.identity, event_id=event_id(oncall, event), reason=reason)
+    left = {"not_set_aside": "No event of this id was set aside, or it was for what it says."}
+    _tell(oncall.ask(request), as_json=as_json, done="It waits again; its job runs within two minutes.", left=left)
+
+
+@app.command()
+def settle(
+    finding: Annotated[int, typer.Argument(metavar="ID", min=1, help="The finding, as `payments list` numbers it.")],
+    *,
+    reason: Annotated[str, typer.Option(help="What was done about it; it is written down.")],
+    undo: Annotated[bool, typer.Option("--undo", help="It was not dealt with after all.")] = False,
+    stage: Stage = LOCAL,
+    as_json: AsJson = False,
+) -> None:
+    """Note that a person has dealt with what the reconciliation found."""
+    from oncall.money_requests import ReopenFinding, SettleFinding
+
+    oncall = OnCall(stage)
+    request = ReopenFinding if undo else SettleFinding
+    change = oncall.ask(typed(request, claimed_identity=oncall.identity, finding_id=finding, reason=reason))
+    left = {"not_open": "No such finding is open.", "not_settled": "No such finding is settled."}
+    _tell(change, as_json=as_json, done="Open again." if undo else "Settled.", left=left)
+
+
+_NOT_SET_ASIDE = {
+    "needs_even_paid": (
+        "Left alone: it says that a customer has paid. Ask the gateway where the money is. --even-paid gives it up all"
+        " the same: no order will ever say that it is paid by it."
+    ),
+    "applied": "Left alone: it is applied already.",
+    "ignored": "Left alone: it changes nothing and waits for nobody.",
+    "quarantined": "Left alone: it is set aside already; `payments review` notes that you have looked at it.",
+    "unknown": "There is no such event.",
+}
+
+
+def _tell(change: "Change", *, as_json: bool, done: str, left: Mapping[str, str]) -> NoReturn:
+    if as_json:
+        print_json(change.counts)
+    else:
+        print(done if change.changed else next(left[name] for name, count in change.counts.items() if count))
     end(Exit.DONE if change.changed else Exit.NOT_ALL)
 
 
@@ -162,7 +267,14 @@ def reconcile(*, stage: Stage = LOCAL, as_json: AsJson = False) -> None:
     from oncall.requests import Reconcile
 
     oncall = OnCall(stage)
-    result = oncall.ask(typed(Reconcile, claimed_identity=oncall.identity))
+    mended: list[tuple[str, str]] = []
+    while True:
+        result = oncall.ask(typed(Reconcile, claimed_identity=oncall.identity))
+        mended += result.mended
+        if result.finished:
+            break
+        typer.echo("Looking through the rest …", err=True)
+    result = replace(result, mended=tuple(mended))
     if as_json:
         print_json(result)
         return

@@ -52,11 +52,13 @@ def which_jobs(
     *,
     job_type: str | None = None,
     error: str | None = None,
+    queue: str | None = None,
     order: str | None = None,
     before: datetime | None = None,
 ) -> Which:
     """Return which jobs a command line means; `before` carries its zone."""
     found = {"job_type": job_type, "error_class": error, "order_number": order, "failed_before": before}
+    found["queue"] = queue
     return Which(list(dict.fromkeys(job_ids)) if job_ids else None, found)
 
 
@@ -89,9 +91,12 @@ def deaths_of(jobs: "Sequence[DeadJob]") -> "list[Death]":
 class Redrive:
     """One run of `dlq redrive`. Each request is a transaction of the ledger, so a run may end between any two."""
 
-    def __init__(self, oncall: OnCall, *, force: bool, max_rate: float | None, reason: str | None) -> None:
+    def __init__(
+        self, oncall: OnCall, *, force: bool, even_crashed: bool = False, max_rate: float | None, reason: str | None
+    ) -> None:
         self._oncall = oncall
         self._force = force
+        self._even_crashed = even_crashed
         self._reason = reason
         self._pace = Pace(max_rate, largest=_MOST_JOBS)
 
@@ -129,6 +134,7 @@ class Redrive:
                 claimed_identity=self._oncall.identity,
                 deaths=deaths_of(jobs),
                 force=self._force,
+                even_crashed=self._even_crashed,
                 reason=self._reason,
             )
         )

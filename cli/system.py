@@ -25,9 +25,7 @@ def known_secrets() -> Secrets:
     state = StateFolder.of_port(LocalSettings.from_env().port)
     secrets = state.known_secrets()
     if secrets is None:
-        raise LocalSystemError(
-            f"No local system was ever started on port {state.port}: start it with `PORT={state.port} make run`."
-        )
+        raise LocalSystemError(f"No local system was ever started on port {state.port}: {_way_out(state.port)}")
     return secrets
 
 
@@ -36,7 +34,11 @@ def running_system() -> RunningSystem:
     state = StateFolder.of_port(LocalSettings.from_env().port)
     system = state.running()
     if system is None:
-        raise LocalSystemError(
-            f"No local system runs on port {state.port}: start it with `PORT={state.port} make run`."
-        )
+        raise LocalSystemError(f"No local system runs on port {state.port}: {_way_out(state.port)}")
     return system
+
+
+def _way_out(port: int) -> str:
+    start = f"start it with `PORT={port} make run`"
+    others = StateFolder.running_ports()
+    return f"{start}, or say PORT={others[0]}, where one runs." if others else f"{start}."

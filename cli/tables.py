@@ -35,6 +35,10 @@ def print_json(value: object) -> None:
     print(json.dumps(value, default=_jsonable, indent=2))
 
 
+_WHOLE = {"job", "event", "order", "id", "safe?"}
+"""Columns that people copy from: never broken over lines, others give way."""
+
+
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str = "") -> None:
     """Print rows under their names. Numbers stand to the right; a state has its colour."""
     from rich.markup import escape
@@ -44,10 +48,16 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, tit
     table = Table(box=None, pad_edge=False, title=title or None, title_justify="left", title_style="bold")
     for index, name in enumerate(columns):
         right = bool(rows) and all(isinstance(row[index], int) for row in rows)
-        table.add_column(name, justify="right" if right else "left", overflow="fold")
+        table.add_column(name, justify="right" if right else "left", overflow="fold", no_wrap=name in _WHOLE)
     for row in rows:
         table.add_row(*(_coloured(escape(_text(value))) for value in row))
     console().print(table)
+
+
+def print_said(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str = "") -> None:
+    """Print a table without the columns that are empty in every row: a narrow screen has no room for them."""
+    said = [index for index in range(len(columns)) if any(row[index] not in {None, "", 0} for row in rows)]
+    print_table([columns[index] for index in said], [[row[index] for index in said] for row in rows], title=title)
 
 
 def print_facts(facts: Mapping[str, object]) -> None:

@@ -17,7 +17,7 @@ def add_queue_alarms(alarms: Alarms, queue: JobQueue) -> None:
         ),
         threshold=DEAD_LETTERS.threshold,
         broke=f"Jobs of the queue {queue.name} were given up and lie on its dead-letter queue.",
-        hurts=_HURT_BY[queue.name],
+        hurts=queue.name.limits.hurts,
         runbook=DEAD_LETTERS.runbook,
         first="skincare dlq list --stage {stage}",
     )
@@ -28,17 +28,10 @@ def add_queue_alarms(alarms: Alarms, queue: JobQueue) -> None:
         periods=3,
         of=5,
         broke=f"A message on the queue {queue.name} is older than {QUEUE_AGE.threshold // 60:.0f} minutes.",
-        hurts=_HURT_BY[queue.name],
+        hurts=queue.name.limits.hurts,
         runbook=QUEUE_AGE.runbook,
         first=f"skincare jobs list --queue {queue.name} --stage {{stage}}",
     )
-
-
-_HURT_BY = {
-    "payments": "Customers have paid and their orders do not say so.",
-    "notifications": "Customers wait for mails about their orders.",
-    "documents": "Customers wait for their invoices.",
-}
 
 
 def add_database_alarms(alarms: Alarms, database: Database, *, stage: Stage) -> None:

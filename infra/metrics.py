@@ -25,9 +25,11 @@ class ShopMetric(StrEnum):
     ITEMS_FAILED = "ItemsFailed"
     # none
     OUTBOX_LATENESS_S = "OutboxLateness"
+    JOBS_OF_UNKNOWN_QUEUES = "JobsOfUnknownQueues"
     UNAPPLIED_PAYMENT_EVENTS = "UnappliedPaymentEvents"
     OPEN_PAYMENT_ANOMALIES = "OpenPaymentAnomalies"
     CORRECTED_PAYMENT_EVENTS = "CorrectedPaymentEvents"
+    OPEN_FINDINGS = "OpenFindings"
     QUARANTINED_PAYMENT_EVENTS = "QuarantinedPaymentEvents"
     QUARANTINED_MESSAGES = "QuarantinedMessages"
     DEAD_JOBS = "DeadJobs"

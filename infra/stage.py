@@ -100,6 +100,13 @@ class Stage:
             raise ValueError(f"{self.mail_from} is not at {self.mail_domain}, for which SES is set up")
 
 
+_INVENTED_SELLER = {
+    "SELLER_NAME": "PT Contoh Skincare",
+    "SELLER_ADDRESS": "Jalan Contoh No. 1\nJakarta 12345\nIndonesia",
+    "SELLER_TAX_ID": "00.000.000.0-000.000",
+}
+"""For stages where nothing is sold. Where something is, `settings` must name the real one, or no invoice is made."""
+
 DEV = Stage(
     name="dev",
     shop_url="https://shop-dev.example.com",
@@ -123,6 +130,7 @@ DEV = Stage(
     log_days=7,
     keep_data=False,
     canary=False,
+    settings=_INVENTED_SELLER,
 )
 
 STAGING = Stage(
@@ -148,6 +156,7 @@ STAGING = Stage(
     log_days=30,
     keep_data=False,
     canary=True,
+    settings=_INVENTED_SELLER,
 )
 
 PROD = Stage(

@@ -27,6 +27,17 @@ def add_job_alarms(alarms: Alarms, *, stage: Stage, relay_failures: sqs.IQueue) 
         first="skincare outbox --stage {stage}",
     )
     alarms.add(
+        rules.JOBS_OF_UNKNOWN_QUEUES.name,
+        metric=shop_metric(stage, ShopMetric.JOBS_OF_UNKNOWN_QUEUES, statistic="Maximum"),
+        threshold=rules.JOBS_OF_UNKNOWN_QUEUES.threshold,
+        # During a deploy the older relay may meet what the newer API enqueued.
+        periods=3,
+        broke="Jobs are due for a queue that the running release does not know, as after a rollback.",
+        hurts="Their work waits until a release that knows the queue is back.",
+        runbook=rules.JOBS_OF_UNKNOWN_QUEUES.runbook,
+        first="skincare outbox --stage {stage}",
+    )
+    alarms.add(
         "relay-failures",
         metric=relay_failures.metric_approximate_number_of_messages_visible(statistic="Maximum", period=FIVE_MINUTES),
         threshold=1,
@@ -92,6 +103,15 @@ def add_payment_alarms(alarms: Alarms, *, stage: Stage) -> None:
         broke="Money came that does not fit its order: a wrong amount, twice, or for a cancelled order.",
         hurts="A customer is owed a refund or an answer.",
         runbook=rules.PAYMENT_ANOMALIES.runbook,
+        first="skincare payments list --stage {stage}",
+    )
+    alarms.add(
+        rules.RECONCILIATION_FINDINGS.name,
+        metric=shop_metric(stage, ShopMetric.OPEN_FINDINGS, statistic="Maximum"),
+        threshold=rules.RECONCILIATION_FINDINGS.threshold,
+        broke="The reconciliation found orders, payments or mails that do not agree with each other.",
+        hurts="Perhaps a customer has paid and was not told, or money lies here that nobody accounts for.",
+        runbook=rules.RECONCILIATION_FINDINGS.runbook,
         first="skincare payments list --stage {stage}",
     )
     alarms.add(

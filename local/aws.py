@@ -65,7 +65,7 @@ class LocalAws:
 
     def _refusal(self, request: Request) -> Response | None:
         # moto asks for no signature: a web page could send it whatever a program may.
-        if (reason := why_refused(request.headers)) and not _is_a_link_to_a_file(request):
+        if (reason := why_refused(request.headers.get)) and not _is_a_link_to_a_file(request):
             return Response(reason, 403)
         # moto's own controls, which forget everything; nothing of ours uses them.
         if request.path.startswith(_CONTROLS):

@@ -14,6 +14,12 @@ from skincare.jobs.queues import QueueName
 MAIL_FROM = "shop@example.com"
 INVOICE_BUCKET = "skincare-invoices"
 
+# An invented one, for this machine only.
+_SELLER = {
+    "SELLER_NAME": "PT Contoh Skincare",
+    "SELLER_ADDRESS": "Jalan Contoh No. 1\nJakarta 12345\nIndonesia",
+    "SELLER_TAX_ID": "00.000.000.0-000.000",
+}
 _FILES = {"INVOICE_BUCKET": INVOICE_BUCKET}
 
 ONCALL = "skincare-local-oncall"
@@ -41,7 +47,7 @@ class Surroundings:
     def worker(self, queue: QueueName) -> FunctionDefinition:
         environment = {**self._environment(), **self._gateways(), "WORKER_QUEUE": queue.value}
         if queue is QueueName.DOCUMENTS:
-            environment |= _FILES
+            environment |= _FILES | _SELLER
         return _function(f"worker-{queue}", "worker", function_limits.worker(queue), environment)
 
     def relay(self) -> FunctionDefinition:

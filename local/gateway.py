@@ -4,7 +4,6 @@ It lets through what the one on AWS would; what it answers by itself is a proble
 `{"message": …}`.
 """
 
-import io
 import json
 import socket
 import threading
@@ -14,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from functools import partial
 from http.client import HTTPException
-from typing import Any, BinaryIO
+from typing import IO, Any, cast
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 from werkzeug import Request, Response
@@ -116,7 +115,7 @@ class Gateway:
         return refusal.response(request_id)
 
     def _answer(self, request: Request, request_id: str) -> Response:
-        if (request.method, request.path) == ("GET", "/health"):
+        if (request.method, request.path, request.query_string) == ("GET", "/health", b""):
             return self._health()
         if request.path.startswith(_LOCAL):
             return self._local(request)
@@ -182,7 +181,7 @@ class Gateway:
 
     def _local(self, request: Request) -> Response:
         # A page elsewhere must not read our mails by pointing its own name at this address.
-        if reason := why_page_refused(request.method, request.headers):
+        if reason := why_page_refused(request.method, request.headers.get):
             raise Refused(403, "forbidden", "Forbidden", f"{reason.capitalize()}.")
         if request.path == MAILS and request.method == "GET":
             try:
@@ -233,7 +232,7 @@ class _QuietHandler(WSGIRequestHandler):
     def make_environ(self) -> WSGIEnvironment:
         environ = super().make_environ()
         if isinstance(environ["wsgi.input"], DechunkedInput):
-            environ["wsgi.input"] = DechunkedInput(_Whole(self.rfile))
+            environ["wsgi.input"] = _WholeChunks(cast(IO[bytes], self.rfile))
         return environ
 
     def log(self, type: str, message: str, *args: Any) -> None:
@@ -254,20 +253,16 @@ def _is_a_visit(request: Request) -> bool:
     return (request.method, request.path) == ("GET", "/") and "text/html" in request.headers.get("Accept", "")
 
 
-class _Whole(io.BufferedIOBase):
-    """Gives as many bytes as were asked for, or fails: a chunk that is cut short would pass for a whole one."""
+class _WholeChunks(DechunkedInput):
+    """Fails where the connection ends within a chunk, which would pass for a whole one."""
 
-    def __init__(self, source: BinaryIO) -> None:
-        self._source = source
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        content = self._source.read(-1 if size is None else size)
-        if size is not None and len(content) < size:
+    def readinto(self, buf: bytearray) -> int:  # type: ignore[override]
+        size = len(buf)
+        read = super().readinto(buf)
+        # It counts what it asked for, and the buffer holds what came.
+        if len(buf) < size:
             raise OSError("the chunk ends before its end")
-        return content
-
-    def readline(self, size: int | None = -1, /) -> bytes:
-        return self._source.readline(-1 if size is None else size)
+        return read
 
 
 def _json(value: Any, status: int = 200) -> Response:

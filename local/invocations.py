@@ -82,7 +82,7 @@ class Invocations:
         return response(environ, start_response)
 
     def _answer(self, request: Request, body: bytes) -> Response:
-        if reason := why_refused(request.headers):
+        if reason := why_refused(request.headers.get):
             return _error(403, "AccessDeniedException", f"{reason.capitalize()}.")
         if not self._is_signed(request, body):
             return _error(403, "AccessDeniedException", "The request is not signed with this system's key.")

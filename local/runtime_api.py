@@ -98,7 +98,7 @@ class RuntimeApi:
 
     def _accept(self) -> None:
         with self._listener:
-            while not self._closing:
+            while True:
                 try:
                     connection, address = self._listener.accept()
                     if self._closing:
@@ -193,7 +193,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._api.outcomes.put(Answered(body))
 
     def _is_refused(self) -> bool:
-        if reason := why_refused(self.headers):
+        if reason := why_refused(self.headers.get):
             self._refuse(403, reason)
         return bool(reason)
 

@@ -71,9 +71,9 @@ def inherited_environment(environ: Mapping[str, str] | None = None) -> dict[str,
 
 
 def forget_aws_account() -> None:
-    """Make boto3 in this process blind to the developer's own AWS account and proxies."""
+    """Make boto3 and libpq in this process blind to the developer's own AWS account, PostgreSQL and proxies."""
     for name in list(os.environ):
-        if name.startswith("AWS_") or name.lower() in {"http_proxy", "https_proxy", "all_proxy"}:
+        if name.startswith(("AWS_", "PG")) or name.lower() in {"http_proxy", "https_proxy", "all_proxy"}:
             del os.environ[name]
     os.environ.update(aws_credentials())
 

@@ -60,6 +60,12 @@ class StateFolder:
     def of_port(port: int) -> "StateFolder":
         return StateFolder(ROOT / ".local" / str(port), port=port)
 
+    @staticmethod
+    def running_ports(folder: Path = ROOT / ".local") -> list[int]:
+        """Return the ports of all systems of this checkout that run now."""
+        ports = [int(each.name) for each in folder.glob("*") if each.name.isascii() and each.name.isdigit()]
+        return sorted(port for port in ports if StateFolder(folder / str(port), port=port).running())
+
     def children(self, command: str) -> Path:
         """Return the folder that remembers the child processes of one command."""
         return self.folder / "children" / command
@@ -86,15 +92,21 @@ class StateFolder:
             file.flush()
             yield
 
-    def prepare(self, *, reset: bool) -> None:
-        """Make the folder ready to start in; `reset` empties it first. The caller holds the lock."""
+    def prepare(self, *, reset: bool) -> list[str]:
+        """Make the folder ready to start in; `reset` empties it first. The caller holds the lock.
+
+        Returns the names of what was deleted.
+        """
+        deleted = []
         with self._usable():
-            if reset:
-                for entry in self.folder.iterdir():
-                    if entry.is_dir() and not entry.is_symlink():
-                        _remove(entry)
-                    elif entry.suffix != ".lock":
-                        entry.unlink()
+            for entry in sorted(self.folder.iterdir()) if reset else []:
+                if entry.suffix == ".lock":
+                    continue
+                if entry.is_dir() and not entry.is_symlink():
+                    _remove(entry)
+                else:
+                    entry.unlink()
+                deleted.append(entry.name)
             for folder in (self.logs, self.children("run"), self.children("worker")):
                 folder.mkdir(parents=True, exist_ok=True)
             self._running.unlink(missing_ok=True)
@@ -102,6 +114,7 @@ class StateFolder:
             for file in (self.mailbox, self.workers, *self.logs.glob("*.log")):
                 if file.exists():
                     file.open("a").close()
+        return deleted
 
     def secrets(self) -> Secrets:
         """Return the secrets, made at the first call."""

@@ -111,7 +111,10 @@ class System:
         leftovers = [name for command in commands for name in stop_leftovers(state.children(command))]
         if leftovers:
             self._say(f"Stopped what a killed run had left: {', '.join(leftovers)}.")
-        state.prepare(reset=reset)
+        if deleted := state.prepare(reset=reset):
+            self._say(
+                f"RESET: deleted {', '.join(deleted)} in {shown(state.folder)}, and with that all orders and mails."
+            )
         undo.callback(self._log.close)
         return listener
 

@@ -22,8 +22,9 @@ SHOP_URL = "https://shop.example.com"
 class ConfirmationBench:
     """`conn` is the test's own connection; the service has one of its own, and at most that one."""
 
-    def __init__(self, conn: Connection, database: Database) -> None:
+    def __init__(self, conn: Connection, database: Database, owner_url: str) -> None:
         self.conn = conn
+        self._owner_url = owner_url
         self.database = database
         self.mail = FakeEmailSender()
 
@@ -53,10 +54,11 @@ class ConfirmationBench:
         self.conn.execute("INSERT INTO suppressed_recipients (email, reason) VALUES (%s, 'bounce')", [address])
 
     def delete(self, number: str) -> None:
-        self.conn.execute(
-            "DELETE FROM order_items USING orders o WHERE o.id = order_id AND o.order_number = %s", [number]
-        )
-        self.conn.execute("DELETE FROM orders WHERE order_number = %s", [number])
+        with psycopg.connect(self._owner_url) as owner:
+            owner.execute(
+                "DELETE FROM order_items USING orders o WHERE o.id = order_id AND o.order_number = %s", [number]
+            )
+            owner.execute("DELETE FROM orders WHERE order_number = %s", [number])
 
     def notifications(self) -> list[dict[str, Any]]:
         """Return what is recorded, of all orders."""
@@ -77,8 +79,8 @@ class WithinSend(FakeEmailSender):
 
 
 @pytest.fixture
-def bench(database_url: str) -> Iterator[ConfirmationBench]:
+def bench(database_url: str, owner_url: str) -> Iterator[ConfirmationBench]:
     database = Database(StaticCredentials(database_url))
     with psycopg.connect(database_url, autocommit=True) as conn:
-        yield ConfirmationBench(conn, database)
+        yield ConfirmationBench(conn, database, owner_url)
     database.close()

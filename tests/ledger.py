@@ -67,6 +67,7 @@ def let_pass(conn: Connection, time: timedelta) -> None:
     conn.execute(
         """
         UPDATE jobs SET created_at = created_at - %(t)s, run_at = run_at - %(t)s, publish_at = publish_at - %(t)s,
+            taken_at = taken_at - %(t)s,
             budget_from = budget_from - %(t)s, retry_at = retry_at - %(t)s, leased_at = leased_at - %(t)s,
             lease_until = lease_until - %(t)s, first_failed_at = first_failed_at - %(t)s,
             last_failed_at = last_failed_at - %(t)s""",

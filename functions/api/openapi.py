@@ -24,9 +24,9 @@ _REFERENCE = "#/components/schemas/{model}"
 _DESCRIPTION = """\
 Money is whole rupiah, times are UTC.
 
-Errors are problem details (RFC 9457): decide by their stable `code`. Two of them belong to no operation:
-`route_unknown` (404) for a path that is not listed here and `method_not_allowed` (405, with the header `Allow`)
-for another method; a request without a usable token gets 401 for both.
+Errors are problem details (RFC 9457): decide by their stable `code`. A path that is not listed here, or another
+method, is a 404 of the gateway, with or without a token. Two problems belong to no operation, for who reaches the API
+past its gateway: `route_unknown` (404) and `method_not_allowed` (405, with the header `Allow`).
 
 Some errors are given by the gateway before the API is asked. On AWS those are a `GatewayMessage` without
 `X-Request-Id`."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from oncall import requests
+from oncall import job_requests, money_requests, requests
 from oncall.answers import refusal, success
 from oncall.refusals import RequestRefused
 from oncall.requests import ChangeRequest, Death, Request
@@ -17,6 +17,7 @@ from skincare.operations import service
 from skincare.operations.changes import Changes
 from skincare.operations.models import Caller
 from skincare.operations.repository.dead_jobs import Which
+from skincare.operations.repository.found_jobs import Conditions
 from skincare.orders.errors import OrderUnknown
 from skincare.payments.errors import RefundNotPossible
 from skincare.payments.refunds.models import RefundRequest, RefundRow
@@ -25,7 +26,7 @@ from skincare.payments.refunds.models import RefundRequest, RefundRow
 def answer(event: object, app: Callable[[], App], *, invocation_id: str) -> dict[str, Any]:
     """Do what an event asks for. Never raises: an error of Lambda's would quote what a driver says."""
     try:
-        request = requests.read(event)
+        request = requests.read(event, _KNOWN)
     except RequestRefused as error:
         logger.warning("oncall.request_malformed", problems=len(error.fields))
         return refusal("request_malformed", "The request is malformed; nothing was done.", error.fields)
@@ -81,6 +82,8 @@ def _deaths(deaths: Sequence[Death]) -> Mapping[JobId, int]:
     return {JobId(death.job_id): death.dead_letter_no for death in deaths}
 
 
+_KNOWN = (*requests.REQUESTS, *job_requests.JOB_REQUESTS, *money_requests.MONEY_REQUESTS)
+
 _LOOKS: Mapping[type[Request], Callable[[Any, Database], object | None]] = {
     requests.ListDead: lambda _, database: service.list_dead(database),
     requests.FindDead: lambda request, database: service.find_dead(
@@ -91,10 +94,26 @@ _LOOKS: Mapping[type[Request], Callable[[Any, Database], object | None]] = {
             request.error_class,
             request.order_number,
             request.failed_before,
+            request.queue,
         ),
         after=request.after,
         limit=request.limit,
     ),
+    job_requests.FindJobs: lambda request, database: service.find_jobs(
+        database,
+        Conditions(
+            request.which,
+            None if request.job_ids is None else _ids(request.job_ids),
+            request.job_type,
+            request.error_class,
+            request.queue,
+            request.order_number,
+            request.before,
+        ),
+        after=request.after,
+        limit=request.limit,
+    ),
+    job_requests.FindIds: lambda request, database: service.find_ids(database, request.kind, request.beginnings),
     requests.ListJobs: lambda request, database: service.list_jobs(
         database, queue=request.queue, state=request.state, limit=request.limit
     ),
@@ -109,9 +128,18 @@ _LOOKS: Mapping[type[Request], Callable[[Any, Database], object | None]] = {
 }
 
 _CHANGES: Mapping[type[Request], Callable[[Any, Changes], object]] = {
-    requests.Redrive: lambda request, changes: changes.redrive(_deaths(request.deaths), force=request.force),
-    requests.Discard: lambda request, changes: changes.discard(_deaths(request.deaths)),
-    requests.Cancel: lambda request, changes: changes.cancel(_ids(request.job_ids)),
+    requests.Redrive: lambda request, changes: changes.redrive(
+        _deaths(request.deaths), force=request.force, even_crashed=request.even_crashed
+    ),
+    requests.Discard: lambda request, changes: changes.discard(_deaths(request.deaths), even_paid=request.even_paid),
+    requests.Cancel: lambda request, changes: changes.cancel(_ids(request.job_ids), even_paid=request.even_paid),
+    job_requests.Revive: lambda request, changes: changes.revive(_ids(request.job_ids)),
+    money_requests.SetAsideEvent: lambda request, changes: changes.set_aside_event(
+        request.event_id, even_paid=request.even_paid
+    ),
+    money_requests.TakeUpEvent: lambda request, changes: changes.take_up_event(request.event_id),
+    money_requests.SettleFinding: lambda request, changes: changes.settle_finding(request.finding_id),
+    money_requests.ReopenFinding: lambda request, changes: changes.reopen_finding(request.finding_id),
     requests.RetryNow: lambda request, changes: changes.retry_now(_ids(request.job_ids)),
     requests.ResolveAnomaly: lambda request, changes: changes.resolve_anomaly(request.anomaly_id),
     requests.ReviewEvent: lambda request, changes: changes.review_event(request.event_id),

@@ -81,6 +81,7 @@ class FindDead(Request):
     job_ids: JobIds | None = None
     job_type: Name | None = None
     error_class: Name | None = None
+    queue: Name | None = None
     order_number: OrderNumberText | None = None
     failed_before: AwareDatetime | None = None
     after: UUID | None = None
@@ -150,21 +151,24 @@ class Redrive(ChangeRequest):
     operation: Literal["redrive"] = "redrive"
     deaths: Deaths
     force: bool = False
+    even_crashed: bool = False
 
 
 class Discard(ChangeRequest):
-    """Cancel dead jobs."""
+    """Cancel dead jobs; payment events go with theirs, those that say *paid* with `even_paid` only."""
 
     operation: Literal["discard"] = "discard"
     deaths: Deaths
+    even_paid: bool = False
     reason: Reason
 
 
 class Cancel(ChangeRequest):
-    """Cancel jobs that are not finished."""
+    """Cancel jobs that are not finished; payment events as with `Discard`."""
 
     operation: Literal["cancel"] = "cancel"
     job_ids: JobIds
+    even_paid: bool = False
     reason: Reason
 
 
@@ -241,11 +245,11 @@ REQUESTS: tuple[type[Request], ...] = (
 )
 
 
-def read(event: object) -> Request:
-    """Read the event of an invocation. Raises `RequestRefused`."""
+def read(event: object, known: tuple[type[Request], ...] = REQUESTS) -> Request:
+    """Read the event of an invocation as one of the known requests. Raises `RequestRefused`."""
     if not isinstance(event, dict):
         raise RequestRefused({"request": "must be an object"})
-    classes = {request.model_fields["operation"].default: request for request in REQUESTS}
+    classes = {request.model_fields["operation"].default: request for request in known}
     name = event.get("operation")
     if not isinstance(name, str) or name not in classes:
         raise RequestRefused({"operation": f"must be one of {', '.join(classes)}"})

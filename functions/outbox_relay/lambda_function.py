@@ -8,8 +8,8 @@ from skincare.bootstrap import get_app
 from skincare.jobs.catalog import BUDGETS, CHORES
 from skincare.jobs.gauges import job_gauges
 from skincare.jobs.relay import run_relay
-from skincare.metrics import emit
-from skincare.observability import start_invocation, time_left
+from skincare.metrics import Metric, emit
+from skincare.observability import logger, start_invocation, time_left
 from skincare.payments.gauges import payment_gauges
 
 
@@ -19,6 +19,8 @@ def lambda_handler(event: dict[str, Any], context: LambdaContext) -> dict[str, A
     app = get_app()
     gauges = {**job_gauges(app.database), **payment_gauges(app.database)}
     emit({metric: [value] for metric, value in gauges.items()}, Stage=app.settings.stage)
+    if unknown := gauges[Metric.JOBS_OF_UNKNOWN_QUEUES]:
+        logger.error("relay.unknown_queues", jobs=int(unknown))
     report = run_relay(
         database=app.database,
         queues=app.queues,

@@ -51,6 +51,7 @@ def lamps(seen: Seen) -> list[Lamp]:
     gauges = seen.gauges or {}
     alone: dict[AlarmRule, float | None] = {
         alarm_rules.OUTBOX_LATE: gauges.get(Metric.OUTBOX_LATENESS),
+        alarm_rules.JOBS_OF_UNKNOWN_QUEUES: gauges.get(Metric.JOBS_OF_UNKNOWN_QUEUES),
         alarm_rules.EMAIL_SENDING_STOPPED: seen.sending_stopped,
         alarm_rules.PAYMENT_EVENTS_UNAPPLIED: gauges.get(Metric.UNAPPLIED_PAYMENT_EVENTS),
         alarm_rules.PAYMENT_EVENTS_QUARANTINED: gauges.get(Metric.QUARANTINED_PAYMENT_EVENTS),
@@ -59,6 +60,7 @@ def lamps(seen: Seen) -> list[Lamp]:
         alarm_rules.API_ERRORS: seen.server_errors,
         alarm_rules.API_SLOW: seen.slowest_ms,
         alarm_rules.WEBHOOKS_REFUSED: seen.webhooks_refused,
+        alarm_rules.RECONCILIATION_FINDINGS: gauges.get(Metric.OPEN_FINDINGS),
     }
     return found + [_lamp(rule, value) for rule, value in alone.items()]
 

@@ -68,9 +68,9 @@ def read_backlogs(conn: Connection) -> list[Backlog]:
             ))::float AS oldest_sent_s,
             count(*) FILTER (WHERE state IN ('dead_letter', 'investigated')) AS dead,
             extract(epoch FROM now() - min(last_failed_at) FILTER (
-                WHERE state IN ('dead_letter', 'investigated')
+                WHERE state IN ('dead_letter', 'investigated') AND isfinite(last_failed_at)
             ))::float AS oldest_dead_s
-        FROM jobs WHERE publish_at IS NOT NULL GROUP BY queue""")
+        FROM jobs WHERE publish_at IS NOT NULL AND isfinite(budget_from) GROUP BY queue""")
     return cur.fetchall()
 
 

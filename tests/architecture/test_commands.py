@@ -34,7 +34,7 @@ def test_the_commands_in_a_document_can_be_typed(name: str) -> None:
         ("jobs list --colour red", "No such option"),
         ("jobs list --state asleep", "asleep"),
         ("jobs retry-now", None),
-        ("jobs retry-now --json", "Missing argument"),
+        ("jobs watch --json", "Missing argument"),
         ("dlq discard JOB", "Missing option"),
     ],
 )

@@ -41,6 +41,8 @@ class Store:
 
 @pytest.fixture
 def store(aws: AwsSession) -> Store:
+    # The server loads this service with the first call, which may take longer than the product waits.
+    aws.client("secretsmanager", PATIENT).list_secrets()
     return Store(aws)
 
 

@@ -92,7 +92,11 @@ class TestConnections:
         (parameters,) = templates.of("AWS::RDS::DBParameterGroup")
         limit = int(parameters.properties["Parameters"]["max_connections"])
         # A tenth is for the owner, RDS itself, and the second version of a function during a deploy.
-        assert possible <= 0.9 * limit
+        assert possible <= 0.9 * limit, (
+            f"all containers of {stage.name} together may open {possible} connections, and nine tenths of"
+            f" {limit} are there: raise max_connections of {stage.name} in infra/stage.py, or lower what a queue"
+            " may use (maximum_concurrency, database_connections) in layers/shared/python/skincare/jobs/queues.py"
+        )
 
     def test_the_proxy_is_left_all_that_the_functions_may_ask_for(self, prod: Templates) -> None:
         (group,) = prod.of("AWS::RDS::DBProxyTargetGroup")

@@ -287,11 +287,11 @@ class TestMoney:
 
     @pytest.mark.parametrize("quantity", [0, -5, 100])
     def test_cannot_be_lowered_by_a_line_that_the_database_should_not_hold(
-        self, conn: Connection, quantity: int
+        self, conn: Connection, owner_url: str, quantity: int
     ) -> None:
         placed = make_order(conn)
-        with pytest.raises(errors.CheckViolation):
-            conn.execute(
+        with psycopg.connect(owner_url) as owner, pytest.raises(errors.CheckViolation):
+            owner.execute(
                 "UPDATE order_items SET quantity = %s WHERE order_id = (SELECT id FROM orders WHERE order_number = %s)",
                 [quantity, placed.order.order_number],
             )

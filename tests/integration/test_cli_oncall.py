@@ -350,6 +350,8 @@ class TestOtherScreens:
             "waiting_for_their_time",
             "live",
             "dead",
+            "failing",
+            "of_unknown_queues",
         ]
 
     def test_payments(self, run: Run, app: App, conn: Connection) -> None:

@@ -278,6 +278,14 @@ class JobProtocol(RuleBasedStateMachine):
             if operations.cancel(self.conn, [job_id]):
                 self._cancelled(job_id)
 
+    @rule(data=st.data())
+    def revive(self, data: st.DataObject) -> None:
+        if self.jobs:
+            job_id = data.draw(st.sampled_from(list(self.jobs)))
+            if operations.revive(self.conn, [job_id]):
+                assert self.jobs[job_id].cancelled, "a job came back that nobody had cancelled"
+                self.jobs[job_id].cancelled = False
+
     def _cancelled(self, job_id: JobId) -> None:
         history = self.jobs[job_id]
         history.cancelled = True
@@ -410,7 +418,7 @@ def test_no_job_is_lost_revived_or_doubled(database_url: str, times: Times) -> N
     run_state_machine_as_test(
         JobProtocol,
         settings=settings(
-            max_examples=times(short=60, long=600),
+            max_examples=times(short=25, long=600),
             phases=[Phase.generate],
             stateful_step_count=40,
             deadline=None,

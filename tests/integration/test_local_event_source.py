@@ -99,6 +99,7 @@ def limits(*, batch_size: int = 10, batch_window: timedelta = timedelta(0)) -> Q
         function_timeout=FUNCTION_TIMEOUT,
         maximum_concurrency=2,
         database_connections=1,
+        hurts="Nobody.",
     )
 
 

@@ -221,10 +221,12 @@ class TestTheRelay:
         assert told.pop("Stage") == app.settings.stage
         assert told == {
             "OutboxLateness": [0.0],
+            "JobsOfUnknownQueues": [0.0],
             "DeadJobs": [0.0],
             "QuarantinedMessages": [0.0],
             "UnappliedPaymentEvents": [0.0],
             "QuarantinedPaymentEvents": [0.0],
             "OpenPaymentAnomalies": [0.0],
             "CorrectedPaymentEvents": [0.0],
+            "OpenFindings": [0.0],
         }

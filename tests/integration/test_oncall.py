@@ -181,7 +181,7 @@ class TestEveryChange:
             "invocation-1",
             "discard",
             "the order was a test",
-            {"deaths": {str(job.job_id): 1}},
+            {"deaths": {str(job.job_id): 1}, "even_paid": False},
             {"discarded": 1, "not_dead_any_more": 0},
         )
         assert state(conn, job) == "cancelled"
@@ -482,6 +482,6 @@ def test_a_redrive_waits_for_no_network_inside_its_transaction(database_url: str
 
     database = Database(StaticCredentials(database_url))
     changes = Changes(database, Watcher(), caller=Caller(ME, "i"), reason=None)  # type: ignore[arg-type]
-    changes.redrive({job.job_id: 1}, force=False)
+    changes.redrive({job.job_id: 1}, force=False, even_crashed=False)
     database.close()
     assert seen == ["pending"]

@@ -63,7 +63,7 @@ class TestAnEventWithoutItsOrder:
             with pytest.raises(PaidOrderUnknown):
                 try_it(app, job)
         number = new_order(conn)
-        conn.execute("UPDATE orders SET order_number = %s WHERE order_number = %s", [ORDER, number])
+        owner.execute("UPDATE orders SET order_number = %s WHERE order_number = %s", [ORDER, number])
         try_it(app, job)
         assert (order_status(conn, ORDER), events(conn)) == ("paid", [("applied", "paid")])  # type: ignore[arg-type]
 

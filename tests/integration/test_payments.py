@@ -4,6 +4,7 @@ import itertools
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import psycopg
 import pytest
 from psycopg import Connection, errors
 
@@ -109,14 +110,15 @@ class TestAPaidEvent:
             repository.save(conn, order, settlement, event_id=event.event_id)
         assert (payments(conn), order_status(conn, second)) == (before, "pending")
 
-    def test_before_its_order_is_visible_comes_back(self, app: App, conn: Connection) -> None:
+    def test_before_its_order_is_visible_comes_back(self, app: App, conn: Connection, owner_url: str) -> None:
         take_in(app)
         assert isinstance(app.publisher, RecordingPublisher)
         published = list(app.publisher.jobs)
         with pytest.raises(PaidOrderUnknown):
             run_jobs(app)
         number = new_order(conn)
-        conn.execute("UPDATE orders SET order_number = 'SKN-4T9QX-0M7KD' WHERE order_number = %s", [number])
+        with psycopg.connect(owner_url) as owner:
+            owner.execute("UPDATE orders SET order_number = 'SKN-4T9QX-0M7KD' WHERE order_number = %s", [number])
         app.publisher.jobs = published
         run_jobs(app)
         assert order_status(conn, OrderNumber("SKN-4T9QX-0M7KD")) == "paid"

@@ -94,4 +94,4 @@ class TestReconcile:
         assert number in result.stdout
         assert result.stdout.endswith("0 mended, 1 to look at.\n")
         told = json.loads(run("reconcile", "--json").stdout)
-        assert told == {"mended": [], "findings": [["order_differs_from_payment", number]]}
+        assert told == {"mended": [], "findings": [["order_differs_from_payment", number]], "finished": True}

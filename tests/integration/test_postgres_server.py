@@ -45,7 +45,10 @@ sys.stdin.read()
 @pytest.fixture
 def folder() -> Iterator[Path]:
     with scratch_folder() as scratch:
-        yield scratch / "postgres"
+        folder = scratch / "postgres"
+        folder.mkdir()
+        folder.chmod(0o755)  # whatever the umask is: what closed folders do has tests of its own
+        yield folder
 
 
 def eventually(condition: Callable[[], bool]) -> None:
@@ -383,6 +386,7 @@ class TestBrokenFolder:
             assert ask(server.dsn(), "SELECT 1") == 1
 
     def test_that_is_a_file_is_named(self, folder: Path) -> None:
+        folder.rmdir()
         folder.write_text("")
         message = failure_of_start(PostgresServer(folder, durable=False))
         assert message.startswith(f"PostgreSQL cannot use {folder}: ")

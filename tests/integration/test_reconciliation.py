@@ -12,8 +12,8 @@ from skincare.identifiers import OrderNumber, UserId
 from skincare.jobs.catalog import ReconcilePayments
 from skincare.orders import repository as orders
 from skincare.payments.errors import GatewayRefused, GatewayUnavailable, ReconciliationUnfinished
+from skincare.payments.findings import repository
 from skincare.payments.models import EventStatus
-from skincare.payments.reconciliation import repository
 from skincare.payments.refunds.models import RefundRequest
 from tests.factories import make_order
 from tests.fakes.gateway_client import report_of
@@ -146,10 +146,10 @@ class TestWhatIsFound:
         conn.execute(change.encode())
         assert (kind, number) in found(app)
 
-    def test_is_money_of_an_open_order(self, app: App, conn: Connection) -> None:
+    def test_is_money_of_an_open_order(self, app: App, conn: Connection, owner: Connection) -> None:
         first, number = new_order(conn), new_order(conn)
         tell(app, first, "paid")
-        conn.execute("UPDATE payments SET order_id = (SELECT id FROM orders WHERE order_number = %s)", [number])
+        owner.execute("UPDATE payments SET order_id = (SELECT id FROM orders WHERE order_number = %s)", [number])
         assert ("payment_of_open_order", number) in found(app)
 
     def test_is_an_event_that_was_set_aside(self, app: App) -> None:

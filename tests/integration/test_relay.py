@@ -6,6 +6,7 @@ from datetime import timedelta
 import psycopg
 import pytest
 
+from skincare.adapters.sqs_message import message_from_answer
 from skincare.jobs.envelope import Envelope
 from skincare.jobs.models import DueJob
 from skincare.jobs.ports import OutgoingMessage
@@ -164,7 +165,7 @@ class TestSweep:
         with bench.database.connection() as conn:
             (message,) = quarantine.waiting(conn, limit=10)
             found = quarantine.content(conn, message.id)
-        assert found == (message, body, {"origin": "elsewhere"})
+        assert found == (message, body, {"origin": "elsewhere"}, {})
         assert message.queue == "notifications"
         assert message.reason
 
@@ -219,3 +220,51 @@ class TestSweep:
         assert bench.state(job) == "completed"
         relay(bench)
         assert bench.dead_letters.all() == []
+
+
+class TestAForeignMessage:
+    def test_is_kept_whole_with_what_is_no_text(self, bench: Bench) -> None:
+        found = message_from_answer(
+            {
+                "MessageId": "m-1",
+                "ReceiptHandle": "r-1",
+                "Body": "{oops",
+                "MessageAttributes": {
+                    "blob": {"DataType": "Binary", "BinaryValue": b"\x00\xff"},
+                    "word": {"DataType": "String", "StringValue": "x"},
+                    "count": {"DataType": "Number.int", "StringValue": "7"},
+                },
+            }
+        )
+        assert dict(found.attributes) == {"word": "x", "count": "7"}
+        with bench.database.connection() as conn:
+            number = quarantine.keep(
+                conn,
+                QueueName.PAYMENTS,
+                found.body,
+                found.attributes,
+                binary=found.binary_attributes,
+                reason="no JSON",
+            )
+            kept = quarantine.content(conn, number)
+        assert kept is not None
+        assert kept[1:] == ("{oops", {"word": "x", "count": "7"}, {"blob": "AP8="})
+
+    @pytest.mark.parametrize(
+        ("attributes", "binary", "is_the_same"),
+        [
+            ({"a": "1"}, {}, True),
+            ({"a": "2"}, {}, False),
+            ({"a": "1", "b": "2"}, {}, False),
+            ({}, {}, False),
+            ({}, {"a": "1"}, False),
+            ({"a": "1"}, {"b": "AP8="}, False),
+        ],
+    )
+    def test_is_another_one_where_an_attribute_differs(
+        self, bench: Bench, attributes: dict[str, str], binary: dict[str, str], *, is_the_same: bool
+    ) -> None:
+        with bench.database.connection() as conn:
+            first = quarantine.keep(conn, QueueName.PAYMENTS, "x", {"a": "1"}, reason="no")
+            second = quarantine.keep(conn, QueueName.PAYMENTS, "x", attributes, binary=binary, reason="no")
+        assert (first == second) is is_the_same

@@ -25,13 +25,16 @@ from skincare.jobs.retry import Completed
 from skincare.notifications import repository as notifications
 from skincare.notifications.models import NotificationStatus, NotificationType
 from skincare.operations.models import Caller
-from skincare.operations.repository import audit, backlog, changes, dead_jobs, stories
+from skincare.operations.repository import audit, backlog, changes, dead_jobs, events, found_jobs, stories
+from skincare.operations.repository.found_jobs import Conditions
 from skincare.orders import repository as orders
 from skincare.payments import repository as payments
 from skincare.payments.anomalies import repository as anomalies
 from skincare.payments.answers import repository as answers
 from skincare.payments.attempts import repository as attempts
 from skincare.payments.expiry import repository as expiry
+from skincare.payments.findings import repository as findings
+from skincare.payments.findings.models import Finding, Run
 from skincare.payments.models import Attempt, EventId, EventStatus, GatewayEvent, Report
 from skincare.payments.reconciliation import repository as reconciliation
 from skincare.payments.refunds import repository as refunds
@@ -129,7 +132,21 @@ def oncall_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType,
         ),
         (dead_jobs, "groups"): lambda: dead_jobs.groups(conn),
         (dead_jobs, "find"): lambda: dead_jobs.find(conn, dead_jobs.Which(), after=job_id, limit=1),
-        (dead_jobs, "types_of"): lambda: dead_jobs.types_of(conn, [job_id]),
+        (dead_jobs, "causes_of"): lambda: dead_jobs.causes_of(conn, [job_id]),
+        (found_jobs, "find"): lambda: found_jobs.find(conn, Conditions("waiting"), after=job_id, limit=1),
+        (found_jobs, "ids_beginning_with"): lambda: found_jobs.ids_beginning_with(conn, "job", ["01890000"]),
+        (events, "set_aside"): lambda: events.set_aside(conn, [job_id], even_paid=False),
+        (events, "jobs_of"): lambda: events.jobs_of(conn, [job_id]),
+        (events, "events_of"): lambda: events.events_of(conn, [job_id]),
+        (events, "take_up"): lambda: events.take_up(conn, job_id, overdue_flaws=["x"]),
+        (events, "newest_set_aside"): lambda: events.newest_set_aside(conn, limit=1),
+        (changes, "revive"): lambda: changes.revive(conn, [job_id]),
+        (changes, "set_aside_event"): lambda: changes.set_aside_event(conn, job_id, even_paid=False),
+        (changes, "take_up_event"): lambda: changes.take_up_event(conn, job_id, overdue_flaws=["x"]),
+        (changes, "settle_finding"): lambda: changes.settle_finding(conn, 1),
+        (changes, "reopen_finding"): lambda: changes.reopen_finding(conn, 1),
+        (operations, "revive"): lambda: operations.revive(conn, [job_id]),
+        (dead_letter, "moved_on"): lambda: dead_letter.moved_on(conn, {job_id: 1}),
         (dead_jobs, "past_use"): lambda: dead_jobs.past_use(conn, [job_id]),
         (stories, "jobs"): lambda: stories.jobs(conn, [job_id]),
         (stories, "jobs_of_order"): lambda: stories.jobs_of_order(conn, order, limit=1),
@@ -141,9 +158,11 @@ def oncall_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType,
         (backlog, "review_event"): lambda: backlog.review_event(conn, job_id),
         (changes, "review_event"): lambda: changes.review_event(conn, job_id),
         (backlog, "resolve_anomaly"): lambda: backlog.resolve_anomaly(conn, 1),
-        (changes, "redrive"): lambda: changes.redrive(conn, {job_id: 1}, may_run_again=lambda _: True),
-        (changes, "discard"): lambda: changes.discard(conn, {job_id: 1}),
-        (changes, "cancel"): lambda: changes.cancel(conn, [job_id]),
+        (changes, "redrive"): lambda: changes.redrive(
+            conn, {job_id: 1}, may_run_again=lambda _: True, even_crashed=False
+        ),
+        (changes, "discard"): lambda: changes.discard(conn, {job_id: 1}, even_paid=False),
+        (changes, "cancel"): lambda: changes.cancel(conn, [job_id], even_paid=False),
         (changes, "retry_now"): lambda: changes.retry_now(conn, [job_id]),
         (changes, "resolve_anomaly"): lambda: changes.resolve_anomaly(conn, 1),
         (changes, "close_quarantined"): lambda: changes.close_quarantined(conn, message_id),
@@ -244,13 +263,19 @@ def money_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, 
         (refunds, "mark_refused"): lambda: refunds.mark_refused(conn, "wire-1", refusal="x"),
         (refunds, "asked_for"): lambda: refunds.asked_for(conn, order.id),
         (refunds, "book"): lambda: refunds.book(conn, order.id, [payment]),
-        (reconciliation, "owed_to_customers"): lambda: reconciliation.owed_to_customers(conn, limit=10),
         (reconciliation, "unattended"): lambda: reconciliation.unattended(conn, grace=timedelta(days=1), limit=10),
-        (reconciliation, "discrepancies"): lambda: reconciliation.discrepancies(conn, limit=10),
-        (reconciliation, "save_findings"): lambda: reconciliation.save_findings(
-            conn, [reconciliation.Finding("x", "x", None)]
-        ),
-        (reconciliation, "open_findings"): lambda: reconciliation.open_findings(conn, limit=10),
+        (findings, "of_events"): lambda: findings.of_events(conn),
+        (findings, "of_orders"): lambda: findings.of_orders(conn, None, limit=10),
+        (findings, "of_payments"): lambda: findings.of_payments(conn, None, limit=10),
+        (findings, "open_run"): lambda: findings.open_run(conn),
+        (findings, "find_run"): lambda: findings.find_run(conn, 1),
+        (findings, "go_on"): lambda: findings.go_on(conn, Run(1, 0, None), step=1, after=None),
+        (findings, "finish"): lambda: findings.finish(conn, Run(1, 1, None)),
+        (findings, "save"): lambda: findings.save(conn, [Finding("x", "x", None)]),
+        (findings, "open_findings"): lambda: findings.open_findings(conn, limit=10),
+        (findings, "count_open"): lambda: findings.count_open(conn),
+        (findings, "settle"): lambda: findings.settle(conn, 1),
+        (findings, "reopen"): lambda: findings.reopen(conn, 1),
         (reconciliation, "attempts_to_ask"): lambda: reconciliation.attempts_to_ask(conn, limit=10),
         (reconciliation, "mark_asked"): lambda: reconciliation.mark_asked(conn, [attempt]),
     }

@@ -442,3 +442,20 @@ class _CountingDatabase(Database):
     def connection(self, **_: object):  # type: ignore[no-untyped-def]
         self.lent += 1
         return super().connection()
+
+
+class TestAMessageThatIsBuried:
+    def test_takes_along_what_it_came_with(self, bench: Bench) -> None:
+        given = {f"a{number}": "x" for number in range(9)} | {"attempts": "theirs"}
+        message = ReceivedMessage(
+            "m-1", "r", "{oops", GIVE_UP_AT_RECEIVE, attributes=given, binary_attributes={"blob": "AP8="}
+        )
+        bench.work([message])
+        (letter,) = bench.dead_letters.all()
+        kept = dict(letter.message.attributes)
+        assert len(kept) <= 10
+        assert (kept["a0"], kept["error_class"], kept["attempts"]) == (
+            "x",
+            "MessageUnreadable",
+            str(GIVE_UP_AT_RECEIVE),
+        )

@@ -7,7 +7,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, expect
 
-from tests.journey.test_page import BALM, DESK, PHONE, Opener, Shop, Visit, browser, shop, visits
+from tests.journey.test_page import BALM, DESK, PHONE, RUNNING, Opener, Shop, Visit, browser, shop, visits
 
 __all__ = ["browser", "shop", "visits"]
 
@@ -70,7 +70,9 @@ class TestBreakingThings:
     ) -> None:
         visit = visits(width)
         turn(visit, "Poison job", "on")
-        expect(visit.page.locator("#health")).to_have_text("Running, 1 thing broken on purpose")
+        expect(visit.page.locator("#health")).to_have_text(
+            re.compile(r"^Running(, \d+ alarms?)?, 1 broken on purpose$")
+        )
         number = order(visit, f"poison-{width}@example.com")
         dead = group(visit, number)
         expect(dead).to_contain_text("Confirmation mail, WorkerCrashed")
@@ -112,7 +114,12 @@ class TestBreakingThings:
         turn(visit, "Database gone", "on")
         visit.page.get_by_role("button", name="Place order").click()
         expect(visit.page.locator("#checkout-result h3")).to_have_text("Temporarily unavailable")
+        health = visit.page.locator("#health")
+        expect(health).to_have_text("Down: no database")
+        expect(health).to_have_attribute("data-state", "stopped")
+        visit.assert_fits()
         turn(visit, "Database gone", "off")
+        expect(health).to_have_text(RUNNING)
         visit.place_order()
         visit.expect_complaint("503")
 
@@ -124,7 +131,7 @@ class TestBreakingThings:
         job = visit.page.locator("#job-list li").filter(has_text=number).filter(has_text="Confirmation mail")
         expect(job).to_contain_text("pending")
         turn(visit, "SQS down", "off")
-        expect(visit.page.locator("#health")).to_have_text("Running")
+        expect(visit.page.locator("#health")).to_have_text(RUNNING)
 
     def test_a_batch_that_is_delivered_twice_sends_one_mail(self, visits: Opener, shop: Shop) -> None:
         visit = visits()

@@ -6,7 +6,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from tests.journey.test_page import BALM, DESK, PHONE, SERUM, Opener, Shop, Visit, browser, shop, visits
+from tests.journey.test_page import BALM, DESK, PHONE, RUNNING, SERUM, Opener, Shop, Visit, browser, shop, visits
 
 __all__ = ["browser", "shop", "visits"]
 
@@ -32,7 +32,7 @@ def go_to_gateway(visit: Visit, number: str) -> Page:
 
 def back(visit: Visit) -> None:
     visit.page.locator("header").get_by_role("link", name="Back to the shop").click()
-    expect(visit.page.locator("#health")).to_have_text("Running")
+    expect(visit.page.locator("#health")).to_have_text(RUNNING)
 
 
 def badge_of(visit: Visit, number: str) -> str:

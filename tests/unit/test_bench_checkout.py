@@ -47,7 +47,7 @@ class TestTheStatement:
     def test_can_be_an_event_of_a_process(self) -> None:
         event = floor_event("postgresql://", checkout_statement(UserId("ani")))
         parameters = json.loads(json.dumps(event))["parameters"]
-        assert parameters["expires_in"] == "87300.0 seconds"
+        assert parameters["expires_in"] == "4500.0 seconds"
         assert len(bytes.fromhex(parameters["fingerprint"])) == 32
 
     def test_has_one_insert_of_a_job_to_leave_out(self) -> None:

@@ -82,8 +82,15 @@ class TestSettings:
     def test_the_seller_of_the_invoices_is_told_by_the_environment(self) -> None:
         told = {"SELLER_NAME": "A", "SELLER_ADDRESS": "B\nC", "SELLER_TAX_ID": "D", "TAX_PERCENT": "12"}
         assert seller_of(Settings.from_env(COMPLETE | told)) == Seller("A", "B\nC", "D", 12)
-        assert seller_of(Settings.from_env(COMPLETE | {"TAX_PERCENT": "0"})).tax_percent == 0
-        assert seller_of(Settings.from_env(COMPLETE)).tax_percent == 11
+        assert seller_of(Settings.from_env(COMPLETE | told | {"TAX_PERCENT": "0"})).tax_percent == 0
+        assert seller_of(Settings.from_env(COMPLETE | told | {"TAX_PERCENT": ""})).tax_percent == 11
+
+    @pytest.mark.parametrize("missing", ["SELLER_NAME", "SELLER_ADDRESS", "SELLER_TAX_ID"])
+    @pytest.mark.parametrize("stage", ["local", "dev", "prod"])
+    def test_no_seller_is_made_up(self, stage: str, missing: str) -> None:
+        told = {"SELLER_NAME": "A", "SELLER_ADDRESS": "B", "SELLER_TAX_ID": "C", missing: ""}
+        with pytest.raises(ConfigurationError, match=missing):
+            seller_of(Settings.from_env(COMPLETE | told | {"STAGE": stage}))
 
     @pytest.mark.parametrize("value", ["11.5", "-1", "101", "eleven", "١١"])
     def test_a_tax_that_is_no_whole_percentage_is_refused(self, value: str) -> None:

@@ -107,6 +107,13 @@ class TestStateFolder:
             left = {entry.name for entry in state.folder.iterdir()}
         assert left == {"run.lock", "logs", "children"}
 
+    def test_reset_tells_what_it_deleted(self, state: StateFolder) -> None:
+        state.prepare(reset=True)
+        (state.folder / "mails.jsonl").write_text("x")
+        (state.folder / "run.lock").write_text("1")
+        assert state.prepare(reset=True) == ["children", "logs", "mails.jsonl"]
+        assert state.prepare(reset=False) == []
+
     def test_without_reset_the_data_stays(self, state: StateFolder) -> None:
         secrets = state.secrets()
         state.prepare(reset=False)
@@ -162,3 +169,15 @@ class TestTheRunningSystem:
         )
         assert "secret" not in repr(state.running())
         assert state.secrets().app_password not in repr(state.secrets())
+
+
+class TestTheRunningSystems:
+    def test_are_those_of_living_processes(self, tmp_path: Path) -> None:
+        assert StateFolder.running_ports(tmp_path) == []
+        for port in (8261, 8000, 8001):
+            state = StateFolder(tmp_path / str(port), port=port)
+            state.folder.mkdir()
+            if port != 8001:
+                state.announce(database_url="", aws_endpoint_url="", functions_endpoint_url="")
+        (tmp_path / "demo-9000").mkdir()
+        assert StateFolder.running_ports(tmp_path) == [8000, 8261]

@@ -22,7 +22,9 @@ RECORD: dict[str, Any] = {
 
 class TestRecordsOfLambda:
     def test_become_messages(self) -> None:
-        assert message_from_record(RECORD) == ReceivedMessage("m-1", "rh-1", "{}", 3, {"trace": "Root=1"})
+        assert message_from_record(RECORD) == ReceivedMessage(
+            "m-1", "rh-1", "{}", 3, {"trace": "Root=1"}, {"picture": "AA=="}
+        )
 
     @pytest.mark.parametrize("member", list(RECORD))
     def test_lack_any_member_without_harm(self, member: str) -> None:

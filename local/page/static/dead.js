@@ -113,7 +113,8 @@ async function* inGroup({ job_type, error_class }) {
 const deaths = (jobs) => jobs.map(({ id, dead_letter_no }) => ({ job_id: id, dead_letter_no }));
 
 async function redrive({ what, group, find }) {
-  const warning = group.safe ? [] : [`This type is not safe to run again: ${group.why}.`];
+  const crashed = group.error_class === "WorkerCrashed";
+  const warning = group.safe ? [] : [`Not safe to run again: ${group.why}.`];
   const reason = await confirm({
     title: `Redrive ${what}?`,
     lines: ["It runs again with a new budget; its history stays.", ...warning],
@@ -121,7 +122,7 @@ async function redrive({ what, group, find }) {
     needsReason: false,
   });
   if (reason === undefined) return;
-  await change(find, (jobs) => ({ operation: "redrive", deaths: deaths(jobs), force: !group.safe, reason }), "redriven");
+  await change(find, (jobs) => ({ operation: "redrive", deaths: deaths(jobs), force: !group.safe, even_crashed: crashed, reason }), "redriven");
 }
 
 async function discard({ what, find }) {

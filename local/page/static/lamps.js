@@ -17,7 +17,7 @@ export function showLamps(lamps) {
 /** Say how many alarms would sound, nothing where none would. */
 export function lit(lamps) {
   const count = lamps.filter((lamp) => lamp.lit).length;
-  return count ? `${plural(count, "alarm")} lit` : "";
+  return count ? plural(count, "alarm") : "";
 }
 
 // Whole numbers: a lamp is built anew only when its text changes.
@@ -45,7 +45,7 @@ export function showSwitches(switches) {
 /** Say how many things are broken on purpose, nothing where none is. */
 export function broken(switches) {
   const count = switches.filter(({ on }) => on).length;
-  return count ? `${plural(count, "thing")} broken on purpose` : "";
+  return count ? `${count} broken on purpose` : "";
 }
 
 function buildSwitch({ name, title, effect, on }) {

@@ -13,6 +13,7 @@ import { offerOrders, openWebhooks } from "./webhooks.js";
 
 const EACH_MS = 1000;
 const UNSEEN_MS = 5000;
+const WITHOUT_IT_NOBODY_IS_SERVED = new Set(["api", "database"]);
 
 let isUp = false;
 let sold = null; // changes with each order and cancellation, and so does the stock
@@ -35,11 +36,11 @@ async function show(state) {
   byId("stopped").hidden = true;
   byId("parts").inert = false;
   const missing = [...new Set([...state.health, ...state.missing])].join(", ");
-  const asides = [lit(state.lamps), broken(state.switches)].filter(Boolean);
-  showHealth(
-    missing ? "stopped" : asides.length ? "partly" : "up",
-    [missing ? `Down: no ${missing}` : "Running", ...asides].join(", "),
-  );
+  const isDown = state.health.some((part) => WITHOUT_IT_NOBODY_IS_SERVED.has(part));
+  const troubles = [lit(state.lamps), broken(state.switches)].filter(Boolean);
+  const running = missing ? `Running without ${missing}` : "Running";
+  if (isDown) showHealth("stopped", `Down: no ${missing}`);
+  else showHealth(missing || troubles.length ? "partly" : "up", [running, ...troubles].join(", "));
 
   showQueues(state.queues);
   showLamps(state.lamps);

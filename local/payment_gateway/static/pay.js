@@ -46,7 +46,7 @@ function show(found) {
   say(byId("order-number"), payment.order_number);
   byId("state").replaceChildren(badge(words(payment.state), TONES[payment.state]));
   say(byId("total"), rupiah(payment.amount_rupiah));
-  say(byId("until"), `Attempt ${payment.attempt_no ?? 1}, to be paid by ${moment(payment.expires_at)}.`);
+  say(byId("until"), `${words(payment.gateway)}, attempt ${payment.attempt_no ?? 1}, to be paid by ${moment(payment.expires_at)}.`);
   say(byId("entries-empty"), payment.entries.length ? "" : "Nothing yet.");
   showItems(byId("entries"), payment.entries, (entry) => entry.event_id, buildEntry);
   allow();

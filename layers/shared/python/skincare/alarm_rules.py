@@ -33,10 +33,12 @@ QUEUE_AGE = AlarmRule("queue-age", 15 * 60, "s", "queue-age", per_queue=True)
 """A message waits through several backoffs before this; above it people wait for mails and payments."""
 ITEMS_FAILED = AlarmRule("items-failed", 20, "in 5 minutes", "items-failed", per_queue=True)
 OUTBOX_LATE = AlarmRule("outbox-late", 5 * 60, "s", "outbox-late")
+JOBS_OF_UNKNOWN_QUEUES = AlarmRule("unknown-queues", 1, "jobs", "unknown-queues")
 EMAIL_SENDING_STOPPED = AlarmRule("email-sending-stopped", 1, "in 5 minutes", "email-sending-stopped")
 PAYMENT_EVENTS_UNAPPLIED = AlarmRule("payment-events-unapplied", 1, "events", "payment-events-unapplied")
 PAYMENT_EVENTS_QUARANTINED = AlarmRule("payment-events-quarantined", 1, "events", "payment-events-quarantined")
 PAYMENT_ANOMALIES = AlarmRule("payment-anomalies", 1, "anomalies", "payment-anomalies")
+RECONCILIATION_FINDINGS = AlarmRule("reconciliation-findings", 1, "findings", "reconciliation-findings")
 MESSAGES_QUARANTINED = AlarmRule("messages-quarantined", 1, "messages", "messages-quarantined")
 API_ERRORS = AlarmRule("api-errors", 5, "in a minute", "api-errors")
 API_SLOW = AlarmRule("api-slow", 2000, "ms", "api-slow")
@@ -54,6 +56,7 @@ ALARM_RULES: tuple[AlarmRule, ...] = (
     QUEUE_AGE,
     ITEMS_FAILED,
     OUTBOX_LATE,
+    JOBS_OF_UNKNOWN_QUEUES,
     EMAIL_SENDING_STOPPED,
     PAYMENT_EVENTS_UNAPPLIED,
     PAYMENT_EVENTS_QUARANTINED,
@@ -62,5 +65,6 @@ ALARM_RULES: tuple[AlarmRule, ...] = (
     API_ERRORS,
     API_SLOW,
     WEBHOOKS_REFUSED,
+    RECONCILIATION_FINDINGS,
 )
 """Those whose values can be seen on one machine."""

@@ -61,9 +61,10 @@ class Settings:
     public_path_prefix: str
     """What callers put before our own paths, such as the mapping of a custom domain: some gateways sign it."""
     invoice_bucket: str | None
-    seller_name: str
-    seller_address: str
-    seller_tax_id: str
+    seller_name: str | None
+    """Who stands on invoices, with address and tax id: none is made up, for an invoice that was sent stays."""
+    seller_address: str | None
+    seller_tax_id: str | None
     tax_percent: int
     """The part of each price that is tax, in percent of the price without it; 0 names no tax."""
     payment_window_minutes: int
@@ -103,9 +104,9 @@ class Settings:
             merchant_ids=_by_suffix(env, "MERCHANT_ID_"),
             public_path_prefix=env.get("PUBLIC_PATH_PREFIX", "").rstrip("/"),
             invoice_bucket=env.get("INVOICE_BUCKET") or None,
-            seller_name=env.get("SELLER_NAME", "PT Contoh Skincare"),
-            seller_address=env.get("SELLER_ADDRESS", "Jalan Contoh No. 1\nJakarta 12345\nIndonesia"),
-            seller_tax_id=env.get("SELLER_TAX_ID", "00.000.000.0-000.000"),
+            seller_name=env.get("SELLER_NAME") or None,
+            seller_address=env.get("SELLER_ADDRESS") or None,
+            seller_tax_id=env.get("SELLER_TAX_ID") or None,
             tax_percent=_whole(env, "TAX_PERCENT", 11, lowest=0, highest=100),
             payment_window_minutes=window,
             bank_transfer_window_minutes=_whole(

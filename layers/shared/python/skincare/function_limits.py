@@ -23,10 +23,8 @@ MIGRATOR = FunctionLimits(timedelta(minutes=5), memory_mb=512)
 ONCALL = FunctionLimits(timedelta(seconds=30), memory_mb=512)
 MAIL_EVENTS = FunctionLimits(timedelta(seconds=15), memory_mb=512)
 
-_WORKER_MEMORY_MB = {QueueName.DOCUMENTS: 1024}
-
 
 def worker(queue: QueueName) -> FunctionLimits:
-    """Return the limits of the worker that drains this queue; its time belongs to the queue's limits."""
+    """Return the limits of the worker that drains this queue."""
     limits = queue.limits
-    return FunctionLimits(limits.function_timeout, _WORKER_MEMORY_MB.get(queue, 512), limits.database_connections)
+    return FunctionLimits(limits.function_timeout, limits.memory_mb, limits.database_connections)

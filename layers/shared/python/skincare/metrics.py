@@ -32,6 +32,8 @@ class Metric(StrEnum):
     # Per stage, told once a minute.
     OUTBOX_LATENESS = "OutboxLateness"
     """Seconds by which the job that has waited longest is late for SQS; 0 where none is."""
+    JOBS_OF_UNKNOWN_QUEUES = "JobsOfUnknownQueues"
+    """Due jobs of queues that this release does not know."""
     DEAD_JOBS = "DeadJobs"
     QUARANTINED_MESSAGES = "QuarantinedMessages"
     """Messages of dead-letter queues that belong to no job and that nobody has dealt with."""
@@ -41,6 +43,8 @@ class Metric(StrEnum):
     OPEN_PAYMENT_ANOMALIES = "OpenPaymentAnomalies"
     CORRECTED_PAYMENT_EVENTS = "CorrectedPaymentEvents"
     """Events of the last day that told something else than their gateway says when asked."""
+    OPEN_FINDINGS = "OpenFindings"
+    """What the last reconciliation found that no other gauge counts and nobody has settled."""
 
 
 _UNITS = {

@@ -7,7 +7,7 @@ Source: "SendMessageBatch" in the API reference; "Amazon SQS message attributes"
 import re
 from collections.abc import Iterator, Sequence
 
-from skincare.jobs.ports import OutgoingMessage
+from skincare.jobs.ports import MOST_ATTRIBUTES, OutgoingMessage
 
 MAX_BYTES = 1_048_576
 """Of one message and of all messages of one call: bodies and attributes (name, type and value) in UTF-8."""
@@ -15,7 +15,6 @@ MAX_BYTES = 1_048_576
 MAX_ENTRIES = 10
 """Entries of one batch call, and messages of one receive."""
 
-_MAX_ATTRIBUTES = 10
 _STRING_TYPE_BYTES = len("String")
 # XML 1.0, production 2: also lone surrogates are outside, so what passes can be encoded.
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -32,7 +31,7 @@ def refusal_of(message: OutgoingMessage) -> str | None:
         return "EmptyMessage"
     if _ILLEGAL.search(message.body):
         return "InvalidMessageContents"
-    if len(message.attributes) > _MAX_ATTRIBUTES:
+    if len(message.attributes) > MOST_ATTRIBUTES:
         return "InvalidMessageAttributes"
     for name, value in message.attributes.items():
         if not _ATTRIBUTE_NAME.fullmatch(name) or not value or _ILLEGAL.search(value):

@@ -1,5 +1,6 @@
 """A message as SQS and Lambda write it, read into ours; absent and odd attributes are no reason to fail."""
 
+from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +19,7 @@ def message_from_record(record: Mapping[str, Any]) -> ReceivedMessage:
         body=_text(record.get("body")),
         receive_count=_receive_count(record.get("attributes")),
         attributes=_strings(record.get("messageAttributes"), "stringValue"),
+        binary_attributes=_strings(record.get("messageAttributes"), "binaryValue"),
     )
 
 
@@ -29,6 +31,7 @@ def message_from_answer(message: Mapping[str, Any]) -> ReceivedMessage:
         body=message["Body"],
         receive_count=_receive_count(message.get("Attributes")),
         attributes=_strings(message.get("MessageAttributes"), "StringValue"),
+        binary_attributes=_strings(message.get("MessageAttributes"), "BinaryValue"),
     )
 
 
@@ -45,7 +48,9 @@ def _receive_count(attributes: object) -> int:
 
 
 def _strings(attributes: object, member: str) -> dict[str, str]:
+    """Return one kind of attributes. Bytes come as base64: JSON holds them so, and an SDK that decodes is undone."""
     if not isinstance(attributes, Mapping):
         return {}
     values = {name: value.get(member) for name, value in attributes.items() if isinstance(value, Mapping)}
-    return {name: value for name, value in values.items() if isinstance(value, str)}
+    texts = {name: b64encode(value).decode() if isinstance(value, bytes) else value for name, value in values.items()}
+    return {name: text for name, text in texts.items() if isinstance(text, str)}

@@ -19,6 +19,7 @@ __all__ = [
     "Database",
     "DatabaseUnavailable",
     "LockUnavailable",
+    "StatementTooLong",
     "StaticCredentials",
 ]
 """Connection: for services whose caller owns the transaction."""
@@ -33,6 +34,13 @@ class DatabaseUnavailable(TransientError):
     def __init__(self, cause: BaseException) -> None:
         state = getattr(cause, "sqlstate", None)
         super().__init__(f"database unavailable ({type(cause).__name__}{f', SQLSTATE {state}' if state else ''})")
+
+
+class StatementTooLong(DatabaseUnavailable):
+    """A statement of ours took longer than `statement_timeout`; it changed nothing, and the database is well."""
+
+    def __init__(self) -> None:
+        TransientError.__init__(self, "a statement took longer than it may (statement_timeout)")
 
 
 class LockUnavailable(TransientError):
@@ -62,7 +70,8 @@ class Database:
     """At most `max_connections` connections, lent to one thread at a time, in autocommit.
 
     Driver errors are translated here and nowhere else: `LockUnavailable` for a lock that was not to
-    be had, `DatabaseUnavailable` for everything that means "the database or the way to it failed".
+    be had, `StatementTooLong` for one of ours that takes too long, `DatabaseUnavailable` for everything that means "the
+    database or the way to it failed".
     Errors that say something about our own data (constraints, our own SQLSTATEs) pass untouched.
     """
 
@@ -156,6 +165,8 @@ def _translate(error: psycopg.Error, conn: Connection) -> TransientError | None:
     match error:
         case errors.LockNotAvailable() | errors.DeadlockDetected() | errors.SerializationFailure():
             return LockUnavailable()
+        case errors.QueryCanceled():
+            return StatementTooLong()
         case psycopg.OperationalError() | psycopg.InterfaceError() | errors.ReadOnlySqlTransaction():
             # ReadOnlySqlTransaction: after a failover the old writer refuses writes; a new session finds the new one.
             return DatabaseUnavailable(error)

@@ -9,6 +9,7 @@ import psycopg
 from psycopg import Connection
 from psycopg.abc import RV, PQGen
 
+from skincare.database.odd_times import tolerate_odd_times
 from skincare.errors import ConfigurationError
 
 _OPTIONS: dict[str, Any] = {
@@ -48,10 +49,12 @@ class Session(Connection):
     def open(cls, conninfo: str) -> Self:
         """Log in. Raises psycopg's OperationalError, and `ConfigurationError` for a malformed `conninfo`."""
         try:
-            return cls.connect(conninfo, **_OPTIONS)
+            session = cls.connect(conninfo, **_OPTIONS)
         except (psycopg.ProgrammingError, UnicodeError):
             # psycopg quotes what it cannot read, password included.
             raise ConfigurationError("DATABASE_URL is not a connection string that PostgreSQL understands") from None
+        tolerate_odd_times(session)
+        return session
 
     def is_alive(self, *, idle_s: float) -> bool:
         """Tell whether the session can be trusted, without a round trip unless it slept long.

@@ -6,7 +6,7 @@ row is marked once.
 
 from datetime import timedelta
 
-from skincare.config import Settings
+from skincare.config import Settings, require
 from skincare.database.connection import Connection, Database
 from skincare.identifiers import OrderNumber, UserId
 from skincare.invoices import repository
@@ -65,11 +65,11 @@ def keep_file(invoice: Invoice, *, files: ObjectStore, seller: Seller) -> None:
 
 
 def seller_of(settings: Settings) -> Seller:
-    """Return who sells."""
+    """Return who sells; raises `ConfigurationError` naming the variable that does not tell."""
     return Seller(
-        name=settings.seller_name,
-        address=settings.seller_address,
-        tax_id=settings.seller_tax_id,
+        name=require(settings.seller_name, "SELLER_NAME"),
+        address=require(settings.seller_address, "SELLER_ADDRESS"),
+        tax_id=require(settings.seller_tax_id, "SELLER_TAX_ID"),
         tax_percent=settings.tax_percent,
     )
 

@@ -6,11 +6,15 @@ from skincare.metrics import Metric
 
 
 def job_gauges(database: Database) -> dict[Metric, float]:
-    """Measure how late the outbox is, how many jobs are dead and how many messages belong to none. One statement."""
+    """Measure how late the outbox is, and count dead jobs, those of unknown queues, and messages that are no jobs.
+
+    One statement.
+    """
     with database.connection() as conn:
         backlog = operations.backlog(conn)
     return {
         Metric.OUTBOX_LATENESS: backlog.lateness.total_seconds(),
+        Metric.JOBS_OF_UNKNOWN_QUEUES: backlog.of_unknown_queues,
         Metric.DEAD_JOBS: backlog.dead,
         Metric.QUARANTINED_MESSAGES: backlog.quarantined_messages,
     }

@@ -108,6 +108,8 @@ class Backlog:
     """How the ledger stands. `lateness` is that of the job that waited longest for SQS, zero where none is late."""
 
     lateness: timedelta
+    of_unknown_queues: int
+    """Due jobs of queues that this release does not know: they wait for one that does."""
     dead: int
     quarantined_messages: int
     """Messages that belong to no job and that nobody has dealt with."""

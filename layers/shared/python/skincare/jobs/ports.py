@@ -13,6 +13,9 @@ class QueueUnavailable(TransientError):
     """The queue service did not answer, or refused, a call; the message holds its error code only."""
 
 
+MOST_ATTRIBUTES = 10
+
+
 @dataclass(frozen=True)
 class OutgoingMessage:
     """A body (1 character to 1 MiB of XML-legal text) and up to ten string attributes."""
@@ -33,6 +36,8 @@ class ReceivedMessage:
     body: str = field(repr=False)
     receive_count: int = 1
     attributes: Mapping[str, str] = field(default_factory=dict)
+    binary_attributes: Mapping[str, str] = field(default_factory=dict)
+    """Those that are bytes, in base64. None of ours is; a stranger's may be."""
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,14 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from skincare.database.connection import Database
 from skincare.jobs.envelope import Envelope
 from skincare.jobs.models import DueJob
 from skincare.jobs.ports import EnqueueFailure, OutgoingMessage, Queue, Queues
+from skincare.jobs.queues import QueueName
 from skincare.jobs.repository import outbox
 from skincare.observability import describe, logger
 
@@ -23,6 +24,8 @@ class PublishReport:
     sent: int = 0
     refused: int = 0
     unavailable: int = 0
+    unavailable_queues: set[QueueName] = field(default_factory=set)
+    """The queues that did not take all of theirs."""
 
 
 class Publisher:
@@ -59,6 +62,7 @@ class Publisher:
                     self._settle_refusal(queue, due[index], failure)
                 else:
                     report.unavailable += 1
+                    report.unavailable_queues.add(due[index].queue)
         if report.unavailable:
             logger.warning("publish.postponed", jobs=report.unavailable)
         return report

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
+from typing import Self
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,10 @@ class QueueLimits:
     """Containers of the worker function (event source mapping: 2 or more)."""
     database_connections: int
     """Connections one container may open at once."""
+    hurts: str
+    """Who notices when its jobs wait or die: a sentence for the mails of its alarms."""
+    memory_mb: int = 512
+    """Of one container; decides its share of CPU too."""
 
     @property
     def visibility_timeout(self) -> timedelta:
@@ -32,15 +37,58 @@ class QueueLimits:
 
 
 class QueueName(StrEnum):
-    """One member is one queue, its dead-letter queue, its alarms and its worker function."""
+    """One member is one queue, its dead-letter queue, its alarms and its worker function: here is all of it."""
 
-    PAYMENTS = "payments"
-    NOTIFICATIONS = "notifications"
-    DOCUMENTS = "documents"
+    limits: QueueLimits
 
-    @property
-    def limits(self) -> QueueLimits:
-        return _LIMITS[self]
+    def __new__(cls, name: str, limits: QueueLimits | None = None) -> Self:
+        if limits is None:
+            raise TypeError(f"the queue {name} has no limits: write them beside its name")
+        member = str.__new__(cls, name)
+        member._value_ = name
+        member.limits = limits
+        return member
+
+    PAYMENTS = (
+        "payments",
+        QueueLimits(
+            batch_size=10,
+            batch_window=timedelta(0),
+            threads=10,
+            handler_limit=timedelta(seconds=15),
+            function_timeout=timedelta(seconds=45),
+            maximum_concurrency=5,
+            database_connections=4,
+            hurts="Customers have paid and their orders do not say so.",
+        ),
+    )
+    NOTIFICATIONS = (
+        "notifications",
+        QueueLimits(
+            batch_size=10,
+            batch_window=timedelta(0),
+            threads=10,
+            handler_limit=timedelta(seconds=15),
+            function_timeout=timedelta(seconds=45),
+            maximum_concurrency=5,
+            database_connections=4,
+            hurts="Customers wait for mails about their orders.",
+        ),
+    )
+    DOCUMENTS = (
+        "documents",
+        QueueLimits(
+            batch_size=4,
+            batch_window=timedelta(0),
+            threads=2,
+            handler_limit=timedelta(seconds=25),
+            function_timeout=timedelta(seconds=90),
+            maximum_concurrency=2,
+            database_connections=2,
+            hurts="Customers wait for their invoices.",
+            memory_mb=1024,
+        ),
+    )
 
 
 MAX_RECEIVE_COUNT = 100
@@ -48,33 +96,3 @@ MAX_RECEIVE_COUNT = 100
 
 SOURCE_RETENTION = timedelta(days=4)
 DEAD_LETTER_RETENTION = timedelta(days=14)
-
-_LIMITS = {
-    QueueName.PAYMENTS: QueueLimits(
-        batch_size=10,
-        batch_window=timedelta(0),
-        threads=10,
-        handler_limit=timedelta(seconds=15),
-        function_timeout=timedelta(seconds=45),
-        maximum_concurrency=5,
-        database_connections=4,
-    ),
-    QueueName.NOTIFICATIONS: QueueLimits(
-        batch_size=10,
-        batch_window=timedelta(0),
-        threads=10,
-        handler_limit=timedelta(seconds=15),
-        function_timeout=timedelta(seconds=45),
-        maximum_concurrency=5,
-        database_connections=4,
-    ),
-    QueueName.DOCUMENTS: QueueLimits(
-        batch_size=4,
-        batch_window=timedelta(0),
-        threads=2,
-        handler_limit=timedelta(seconds=25),
-        function_timeout=timedelta(seconds=90),
-        maximum_concurrency=2,
-        database_connections=2,
-    ),
-}

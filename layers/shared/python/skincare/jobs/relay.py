@@ -42,7 +42,7 @@ def run_relay(
     time_left: TimeLeft,
     chores: Sequence[JobPayload] = (),
 ) -> RelayReport:
-    """Publish what is due until nothing is, SQS stops taking it, or time runs short; then sweep.
+    """Publish what is due until nothing is, each queue stops taking it, or time runs short; then sweep.
 
     First it sees to it that each chore is scheduled for its next time.
     Raises `DatabaseUnavailable`. Dying anywhere costs nothing: what was taken and not marked is due
@@ -53,14 +53,17 @@ def run_relay(
         with database.connection() as conn:
             for chore in chores:
                 timers.insert_daily(conn, new_job_id(), chore)
-    while time_left() > _ENOUGH_TIME:
+    open_queues = set(queues)
+    while open_queues and time_left() > _ENOUGH_TIME:
         with database.connection() as conn:
-            due = outbox.take_due(conn, limit=TAKE_LIMIT)
+            due = outbox.take_due(conn, limit=TAKE_LIMIT, queues=sorted(open_queues))
         done = publisher.publish(due)
         report.sent += done.sent
         report.refused += done.refused
         report.unavailable += done.unavailable
-        if len(due) < TAKE_LIMIT or done.unavailable:
+        # One that does not take its messages now must not keep the others from theirs.
+        open_queues -= done.unavailable_queues
+        if len(due) < TAKE_LIMIT:
             break
     for name, pair in queues.items():
         if time_left() > _ENOUGH_TIME:
@@ -136,7 +139,9 @@ def _quarantine(name: QueueName, foreign: list[_Foreign], *, database: Database)
     for message, reason in foreign:
         try:
             with database.connection() as conn:
-                number = quarantine.keep(conn, name, message.body, message.attributes, reason=reason)
+                number = quarantine.keep(
+                    conn, name, message.body, message.attributes, binary=message.binary_attributes, reason=reason
+                )
         except Exception as error:  # noqa: BLE001  one that cannot be kept stays, and must not stop the sweep
             logger.error("message.not_quarantined", queue=name, message_id=message.message_id, error=describe(error))
             continue

@@ -23,6 +23,9 @@ TimeLeft = Callable[[], timedelta]
 CRASH_LIMIT = 5
 """The crash that dead-letters a job: a poison job takes its process down only so often."""
 
+CRASHED = "WorkerCrashed"
+"""The class of error of a job that its crashes dead-lettered."""
+
 
 @dataclass(frozen=True)
 class Completed:

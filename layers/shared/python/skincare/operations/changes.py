@@ -12,10 +12,16 @@ from skincare.observability import logger
 from skincare.operations.models import Caller, Change, ReconciliationState
 from skincare.operations.repository import audit, changes
 from skincare.operations.repository.changes import Act
-from skincare.operations.service import run_again
-from skincare.payments.reconciliation.service import Reconciliation, check
+from skincare.operations.service import LIST_LIMIT, run_again
+from skincare.payments.findings.repository import open_findings
+from skincare.payments.findings.service import look_through
+from skincare.payments.reconciliation.repository import Unattended
+from skincare.payments.reconciliation.service import mend, unattended
 from skincare.payments.refunds.models import RefundRequest, RefundRow
 from skincare.payments.refunds.service import request_refund
+from skincare.payments.service import OVERDUE_FLAWS
+
+_LOOK_FOR_S = 15.0
 
 
 class Changes:
@@ -27,29 +33,42 @@ class Changes:
         self._caller = caller
         self._reason = reason
 
-    def redrive(self, deaths: Mapping[JobId, int], *, force: bool) -> Change:
+    def redrive(self, deaths: Mapping[JobId, int], *, force: bool, even_crashed: bool) -> Change:
         """Bring back jobs that still are in the death (`dead_letter_no`) that was looked at, and publish them.
 
-        A type that is not safe to run again is left alone without `force`.
+        A type that is not safe to run again is left alone without `force`, and a job that took its worker down time
+        after time without `even_crashed`.
         """
-        request = {"deaths": _keyed(deaths), "force": force}
+        request = {"deaths": _keyed(deaths), "force": force, "even_crashed": even_crashed}
         return self._publish(
             self._do(
                 "redrive",
                 request,
                 lambda conn: changes.redrive(
-                    conn, deaths, may_run_again=lambda job_type: force or run_again(job_type).safe
+                    conn,
+                    deaths,
+                    may_run_again=lambda job_type: force or run_again(job_type).safe,
+                    even_crashed=even_crashed,
                 ),
             )
         )
 
-    def discard(self, deaths: Mapping[JobId, int]) -> Change:
-        """Cancel jobs that still are in the death that was looked at."""
-        return self._do("discard", {"deaths": _keyed(deaths)}, lambda conn: changes.discard(conn, deaths))
+    def discard(self, deaths: Mapping[JobId, int], *, even_paid: bool) -> Change:
+        """Cancel jobs that still are in the death that was looked at; a payment event goes with its job.
 
-    def cancel(self, job_ids: Sequence[JobId]) -> Change:
-        """Cancel jobs that are not finished."""
-        return self._do("cancel", _listed(job_ids), lambda conn: changes.cancel(conn, job_ids))
+        One that says that a customer has paid is left alone without `even_paid`.
+        """
+        request = {"deaths": _keyed(deaths), "even_paid": even_paid}
+        return self._do("discard", request, lambda conn: changes.discard(conn, deaths, even_paid=even_paid))
+
+    def cancel(self, job_ids: Sequence[JobId], *, even_paid: bool) -> Change:
+        """Cancel jobs that are not finished; payment events as with `discard`."""
+        request = _listed(job_ids) | {"even_paid": even_paid}
+        return self._do("cancel", request, lambda conn: changes.cancel(conn, job_ids, even_paid=even_paid))
+
+    def revive(self, job_ids: Sequence[JobId]) -> Change:
+        """Bring cancelled jobs back as if they were new, and publish them."""
+        return self._publish(self._do("revive", _listed(job_ids), lambda conn: changes.revive(conn, job_ids)))
 
     def retry_now(self, job_ids: Sequence[JobId]) -> Change:
         """End the wait of jobs for their next attempt, and publish them."""
@@ -64,6 +83,32 @@ class Changes:
         """Note that somebody has looked at a payment event that could not be read."""
         request = {"event_id": str(event_id)}
         return self._do("review_event", request, lambda conn: changes.review_event(conn, event_id))
+
+    def set_aside_event(self, event_id: UUID, *, even_paid: bool) -> Change:
+        """Give up a payment event that can never be applied; one that says *paid* needs `even_paid`."""
+        request = {"event_id": str(event_id), "even_paid": even_paid}
+        return self._do(
+            "set_aside_event", request, lambda conn: changes.set_aside_event(conn, event_id, even_paid=even_paid)
+        )
+
+    def take_up_event(self, event_id: UUID) -> Change:
+        """Try a payment event again that was set aside, by a person or because its time was over."""
+        request = {"event_id": str(event_id)}
+        return self._do(
+            "take_up_event",
+            request,
+            lambda conn: changes.take_up_event(conn, event_id, overdue_flaws=OVERDUE_FLAWS),
+        )
+
+    def settle_finding(self, finding_id: int) -> Change:
+        """Note that somebody has dealt with what the reconciliation found."""
+        request = {"finding_id": finding_id}
+        return self._do("settle_finding", request, lambda conn: changes.settle_finding(conn, finding_id))
+
+    def reopen_finding(self, finding_id: int) -> Change:
+        """Take back that a finding was dealt with."""
+        request = {"finding_id": finding_id}
+        return self._do("reopen_finding", request, lambda conn: changes.reopen_finding(conn, finding_id))
 
     def close_quarantined(self, message_id: int) -> Change:
         """Note that somebody has dealt with a quarantined message, which stays where it is."""
@@ -83,17 +128,25 @@ class Changes:
         return asked[0]
 
     def reconcile(self) -> ReconciliationState:
-        """Hold orders and payments against each other and mend what is safe."""
-        done: list[Reconciliation] = []
+        """Hold orders and payments against each other and mend what is safe, for some seconds.
+
+        What was mended is a change and audited as one; looking through the rest changes nothing but the findings.
+        """
+        mended: list[Unattended] = []
 
         def act(conn: Connection) -> Change:
-            done.append(check(conn))
-            return Change(len(done[0].mended), counts={"mended": len(done[0].mended)})
+            mended.extend(mend(conn))
+            return Change(len(mended), counts={"mended": len(mended)})
 
         self._do("reconcile", {}, act)
+        looked = look_through(self._database, within_s=_LOOK_FOR_S)
+        mended += map(unattended, looked.enqueued)
+        with self._database.connection() as conn:
+            found = open_findings(conn, limit=LIST_LIMIT)
         return ReconciliationState(
-            mended=tuple((each.kind, each.subject) for each in done[0].mended),
-            findings=tuple((each.kind, each.subject) for each in done[0].findings),
+            mended=tuple((each.kind, each.subject) for each in mended),
+            findings=tuple((each.kind, each.subject) for each in found),
+            finished=looked.finished,
         )
 
     def _do(self, operation: str, request: Mapping[str, Any], act: Act) -> Change:

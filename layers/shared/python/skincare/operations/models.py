@@ -129,6 +129,30 @@ class Jobs:
 
 
 @dataclass(frozen=True)
+class JobPage:
+    """Jobs in the order of their ids; the next page begins after the last one. `more` may be wrong once."""
+
+    jobs: tuple[JobRow, ...]
+    more: bool
+
+
+@dataclass(frozen=True)
+class IdMatch:
+    """The ids that begin so: the first ten, and whether there are more."""
+
+    beginning: str
+    ids: tuple[str, ...]
+    more: bool
+
+
+@dataclass(frozen=True)
+class IdMatches:
+    """What was found for each beginning that was asked for, in their order."""
+
+    matches: tuple[IdMatch, ...]
+
+
+@dataclass(frozen=True)
 class Change:
     """How many things a change changed, which jobs these are, and `counts` by outcome, also of what it left alone."""
 
@@ -143,6 +167,8 @@ class ReconciliationState:
 
     mended: tuple[tuple[str, str], ...]
     findings: tuple[tuple[str, str], ...]
+    finished: bool = True
+    """Whether there was time to look through everything; if not, asking again goes on."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +181,10 @@ class OutboxState:
     waiting_for_their_time: int
     live: int
     dead: int
+    failing: int = 0
+    """Due jobs that a relay took before, and that could not be sent then."""
+    of_unknown_queues: int = 0
+    """Due jobs of queues that the release does not know; they are counted as due and late, too."""
 
 
 @dataclass(frozen=True)
@@ -199,8 +229,22 @@ class AnomalyRow:
 
 
 @dataclass(frozen=True)
+class FindingRow:
+    """What the reconciliation found, and since when: `subject` is an order, an event, a refund or a transaction."""
+
+    id: int
+    kind: str
+    subject: str
+    order_number: str | None
+    first_seen_at: datetime
+
+
+@dataclass(frozen=True)
 class PaymentsState:
-    """What of payments waits: the counts are of all, the lists hold the oldest."""
+    """What of payments waits: the counts are of all, the lists hold the oldest.
+
+    `set_aside` holds the newest events that people gave up: nothing waits for them.
+    """
 
     unapplied: int
     quarantined: int
@@ -209,6 +253,9 @@ class PaymentsState:
     anomalies: tuple[AnomalyRow, ...]
     corrected: tuple[CorrectedEventRow, ...] = ()
     """Of the last week, the newest first: nothing moved by what they told."""
+    open_findings: int = 0
+    findings: tuple[FindingRow, ...] = ()
+    set_aside: tuple[PaymentEventRow, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -218,3 +265,5 @@ class QuarantinedContent:
     message: QuarantinedMessage
     body: str = field(repr=False)
     attributes: Mapping[str, str] = field(repr=False)
+    binary_attributes: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """In base64."""

@@ -8,9 +8,12 @@ from skincare.database.connection import Database
 from skincare.identifiers import JobId, OrderNumber
 from skincare.jobs.catalog import RUN_AGAIN, UNKNOWN_TYPE, RunAgain
 from skincare.jobs.repository import operations, quarantine
+from skincare.jobs.retry import CRASH_LIMIT, CRASHED
 from skincare.operations.models import (
     DeadList,
     DeadPage,
+    IdMatches,
+    JobPage,
     Jobs,
     JobStory,
     OrderStory,
@@ -18,16 +21,23 @@ from skincare.operations.models import (
     PaymentsState,
     QuarantinedContent,
 )
-from skincare.operations.repository import backlog, dead_jobs, stories
+from skincare.operations.repository import backlog, dead_jobs, found_jobs, stories
 from skincare.operations.repository.dead_jobs import Which
+from skincare.operations.repository.found_jobs import Conditions
 
+_DEAD = {"dead_letter", "investigated"}
 LIST_LIMIT = 200
 """Rows of a list that nobody pages through."""
 
 
-def run_again(job_type: str) -> RunAgain:
-    """Return whether a job of this type may be run again, and why."""
-    return RUN_AGAIN.get(job_type, UNKNOWN_TYPE)
+_CRASHED = RunAgain(
+    safe=False, why=f"took its worker down {CRASH_LIMIT} times; not before a release that mends it (--even-crashed)"
+)
+
+
+def run_again(job_type: str, error_class: str | None = None) -> RunAgain:
+    """Return whether a job of this type that died of this error may be run again, and why."""
+    return _CRASHED if error_class == CRASHED else RUN_AGAIN.get(job_type, UNKNOWN_TYPE)
 
 
 def list_dead(database: Database) -> DeadList:
@@ -35,7 +45,7 @@ def list_dead(database: Database) -> DeadList:
     with database.connection() as conn:
         groups = dead_jobs.groups(conn)
         messages = quarantine.waiting(conn, limit=LIST_LIMIT)
-    told = [(group, run_again(group.job_type)) for group in groups]
+    told = [(group, run_again(group.job_type, group.error_class)) for group in groups]
     return DeadList(
         tuple(replace(group, safe=again.safe, why=again.why) for group, again in told),
         tuple(messages),
@@ -49,7 +59,12 @@ def find_dead(database: Database, which: Which, *, after: UUID | None, limit: in
         past_use = dead_jobs.past_use(conn, [JobId(UUID(job.id)) for job in found])
     return DeadPage(
         tuple(
-            replace(job, safe=run_again(job.job_type).safe, past_use=past_use.get(JobId(UUID(job.id)))) for job in found
+            replace(
+                job,
+                safe=run_again(job.job_type, job.error_class).safe,
+                past_use=past_use.get(JobId(UUID(job.id))),
+            )
+            for job in found
         ),
         more=len(found) == limit,
     )
@@ -59,6 +74,19 @@ def list_jobs(database: Database, *, queue: str | None, state: str | None, limit
     """Return the newest jobs, all or those of a queue or in a state."""
     with database.connection() as conn:
         return Jobs(tuple(operations.list_jobs(conn, queue=queue, state=state, limit=limit)))
+
+
+def find_jobs(database: Database, wanted: Conditions, *, after: UUID | None, limit: int) -> JobPage:
+    """Return a page of jobs that fit conditions."""
+    with database.connection() as conn:
+        found = found_jobs.find(conn, wanted, after=after, limit=limit)
+    return JobPage(tuple(found), more=len(found) == limit)
+
+
+def find_ids(database: Database, kind: str, beginnings: Sequence[str]) -> IdMatches:
+    """Return the ids of jobs or payment events that begin so."""
+    with database.connection() as conn:
+        return IdMatches(tuple(found_jobs.ids_beginning_with(conn, kind, beginnings)))
 
 
 def look_at_jobs(database: Database, job_ids: Sequence[JobId], *, order_number: str | None, limit: int) -> Jobs:
@@ -76,7 +104,7 @@ def job_story(database: Database, job_id: JobId) -> JobStory | None:
         if not found or carried is None:
             return None
         (job,), (payload, release) = found, carried
-        again = run_again(job.type)
+        again = run_again(job.type, job.error_class if job.state in _DEAD else None)
         return JobStory(
             job=job,
             payload=payload,

@@ -124,12 +124,14 @@ def checkout_state(conn: Connection, user_id: UserId) -> CheckoutState:
         conn.cursor(row_factory=dict_row)
         .execute(
             """
+            WITH unpaid AS MATERIALIZED (
+                SELECT h.product_id, sum(h.quantity)::integer AS units
+                FROM orders u JOIN order_items h ON h.order_id = u.id
+                WHERE u.user_id = %(user_id)s AND u.status = 'pending'
+                GROUP BY h.product_id
+            )
             SELECT coalesce(c.order_number, o.order_number) AS order_number, p.sku, i.quantity, p.price_rupiah, p.stock,
-                (
-                    SELECT coalesce(sum(h.quantity), 0)::integer
-                    FROM orders u JOIN order_items h ON h.order_id = u.id
-                    WHERE u.user_id = c.user_id AND u.status = 'pending' AND h.product_id = i.product_id
-                ) AS unpaid,
+                coalesce(n.units, 0) AS unpaid,
                 ARRAY(
                     SELECT u.order_number FROM orders u
                     WHERE u.user_id = c.user_id AND u.status = 'pending' ORDER BY u.cart_version
@@ -137,6 +139,7 @@ def checkout_state(conn: Connection, user_id: UserId) -> CheckoutState:
             FROM carts c
             LEFT JOIN orders o ON o.user_id = c.user_id AND o.cart_version = c.version
             LEFT JOIN (cart_items i JOIN products p ON p.id = i.product_id) ON i.user_id = c.user_id
+            LEFT JOIN unpaid n ON n.product_id = i.product_id
             WHERE c.user_id = %(user_id)s
             ORDER BY i.added_at, p.id""",
             {"user_id": user_id},

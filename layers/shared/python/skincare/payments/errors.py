@@ -83,10 +83,10 @@ class RefundUnknown(PermanentError):
 
 
 class ReconciliationUnfinished(TransientError):
-    """There was no time to ask about every attempt; the next try goes on."""
+    """There was no time to look through everything or to ask about every attempt; the next try goes on."""
 
     def __init__(self) -> None:
-        super().__init__("not every attempt was asked about", retry_after=timedelta(seconds=5))
+        super().__init__("there was no time for everything", retry_after=timedelta(seconds=5))
 
 
 class TransactionContested(TransientError):

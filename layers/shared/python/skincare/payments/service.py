@@ -43,6 +43,8 @@ _FLAWS: Mapping[type[Exception], str] = {
     PaidOrderUnknown: "no order of this number came",
     EventUnconfirmed: "its gateway never confirmed it",
 }
+OVERDUE_FLAWS = frozenset(_FLAWS.values())
+"""Why events are set aside that another try may apply."""
 
 
 def receive(

@@ -69,12 +69,16 @@ BEGIN
         IF (SELECT count(*) FROM orders o WHERE o.user_id = p_user_id AND o.status = 'pending') >= p_open_orders THEN
             RAISE EXCEPTION 'the customer has too many unpaid orders' USING ERRCODE = 'SK004';
         END IF;
+        -- Added up once: asked for line by line, it cost fifty lines as many milliseconds.
         IF p_open_units IS NOT NULL AND EXISTS (
-            SELECT FROM cart_items i
-            WHERE i.user_id = p_user_id AND i.quantity + (
-                SELECT coalesce(sum(l.quantity), 0) FROM orders o JOIN order_items l ON l.order_id = o.id
-                WHERE o.user_id = p_user_id AND o.status = 'pending' AND l.product_id = i.product_id
-            ) > p_open_units
+            WITH unpaid AS MATERIALIZED (
+                SELECT l.product_id, sum(l.quantity) AS units
+                FROM orders o JOIN order_items l ON l.order_id = o.id
+                WHERE o.user_id = p_user_id AND o.status = 'pending'
+                GROUP BY l.product_id
+            )
+            SELECT FROM cart_items i LEFT JOIN unpaid u ON u.product_id = i.product_id
+            WHERE i.user_id = p_user_id AND i.quantity + coalesce(u.units, 0) > p_open_units
         ) THEN
             RAISE EXCEPTION 'the customer has too many unpaid units' USING ERRCODE = 'SK005';
         END IF;

@@ -123,6 +123,19 @@ def redrive(conn: Connection, job_ids: Sequence[JobId], *, only_at: Sequence[int
         return dict(cur.fetchall())
 
 
+def moved_on(conn: Connection, deaths: Mapping[JobId, int]) -> set[JobId]:
+    """Return those of the jobs that are not in the death that was looked at: they came back, or died again."""
+    cur = conn.execute(
+        """
+        SELECT w.id FROM unnest(%(ids)s::uuid[], %(numbers)s::integer[]) AS w (id, dead_letter_no)
+        LEFT JOIN jobs j ON j.id = w.id AND j.dead_letter_no = w.dead_letter_no
+            AND j.state IN ('dead_letter', 'investigated')
+        WHERE j.id IS NULL""",
+        {"ids": list(deaths), "numbers": list(deaths.values())},
+    )
+    return {row[0] for row in cur}
+
+
 def discard(conn: Connection, job_ids: Sequence[JobId], *, only_at: Sequence[int]) -> set[JobId]:
     """Cancel dead jobs that have not come back or died again since they were looked at; see `redrive`."""
     cur = conn.execute(

@@ -10,6 +10,7 @@ from psycopg.rows import dict_row
 from skincare.identifiers import JobId, LeaseToken
 from skincare.jobs.models import Claim, Verdict
 from skincare.jobs.repository import LONGEST_REASON
+from skincare.jobs.repository.payload import read_payload
 from skincare.jobs.retry import CRASH_LIMIT, Completed, DeadLetter, Outcome, Retry
 
 
@@ -82,12 +83,13 @@ def claim(
             FROM judged d WHERE d.crashed = 1 AND d.verdict IN ('run', 'dead')
         )
         SELECT w.id, coalesce(d.verdict, 'missing') AS verdict, d.crashes,
-            greatest(0, extract(epoch FROM CASE d.verdict
+            extract(epoch FROM least('30 days', greatest('0', coalesce(CASE d.verdict
                 WHEN 'busy' THEN d.lease_until
                 WHEN 'early' THEN coalesce(d.retry_at, d.run_at)
-            END - now()))::double precision AS wait_s,
-            d.job_type, l.payload, l.attempts, l.order_number, l.request_id, l.trace_id,
-            extract(epoch FROM now() - l.budget_from)::double precision AS age_s
+            END - now(), '0'))))::double precision AS wait_s,
+            d.job_type, l.payload::text, l.attempts, l.order_number, l.request_id, l.trace_id,
+            extract(epoch FROM greatest('-100 years', least('100 years', now() - l.budget_from)))::double precision
+                AS age_s
         FROM wanted w LEFT JOIN judged d ON d.id = w.id LEFT JOIN leased l ON l.id = w.id
         ORDER BY w.id""",
         {
@@ -112,7 +114,7 @@ def _claim(row: dict[str, Any]) -> Claim:
         row["id"],
         verdict,
         job_type=row["job_type"],
-        payload=row["payload"],
+        payload=read_payload(row["payload"]),
         attempts=row["attempts"],
         age=timedelta(seconds=row["age_s"]),
         order_number=row["order_number"],

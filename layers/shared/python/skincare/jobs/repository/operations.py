@@ -7,6 +7,7 @@ from psycopg.rows import class_row
 
 from skincare.identifiers import JobId
 from skincare.jobs.models import Backlog, JobRow
+from skincare.jobs.queues import QueueName
 
 
 def cancel(conn: Connection, job_ids: Sequence[JobId]) -> set[JobId]:
@@ -20,6 +21,31 @@ def cancel(conn: Connection, job_ids: Sequence[JobId]) -> set[JobId]:
         UPDATE jobs j SET state = 'cancelled', publish_at = NULL, retry_at = NULL, finished_at = now(),
             lease_token = NULL, leased_at = NULL, lease_until = NULL
         FROM locked WHERE j.id = locked.id RETURNING j.id""",
+        {"ids": list(job_ids)},
+    )
+    return {row[0] for row in cur}
+
+
+def revive(conn: Connection, job_ids: Sequence[JobId]) -> set[JobId]:
+    """Bring cancelled jobs back as if they were new; return which.
+
+    One whose key another unfinished job has by now stays cancelled: that one does its work.
+    """
+    cur = conn.execute(
+        """
+        WITH locked AS (
+            SELECT id, unique_key FROM jobs WHERE id = ANY (%(ids)s::uuid[]) AND state = 'cancelled'
+            ORDER BY id FOR UPDATE
+        ), free AS (
+            SELECT DISTINCT ON (coalesce(l.unique_key, l.id::text)) l.id FROM locked l
+            WHERE NOT EXISTS (
+                SELECT 1 FROM jobs o WHERE o.unique_key = l.unique_key AND o.publish_at IS NOT NULL
+            )
+            ORDER BY coalesce(l.unique_key, l.id::text), l.id DESC
+        )
+        UPDATE jobs j SET state = 'pending', publish_at = now(), sends = 0, attempts = 0, crashes = 0,
+            budget_from = now(), retry_at = NULL, finished_at = NULL
+        FROM free WHERE j.id = free.id RETURNING j.id""",
         {"ids": list(job_ids)},
     )
     return {row[0] for row in cur}
@@ -66,10 +92,16 @@ def backlog(conn: Connection) -> Backlog:
     """Return how the ledger stands, by three indexes that hold little on a good day."""
     row = (
         conn.cursor(row_factory=class_row(Backlog))
-        .execute("""
-        SELECT (SELECT greatest(coalesce(now() - min(publish_at), '0'), '0') FROM jobs) AS lateness,
+        .execute(
+            """
+        SELECT (SELECT least(greatest(coalesce(now() - min(publish_at), '0'), '0'), '100 years') FROM jobs
+                WHERE publish_at <= now() AND queue = ANY (%(queues)s::text[])) AS lateness,
+            (SELECT count(*) FROM jobs
+                WHERE publish_at <= now() AND queue <> ALL (%(queues)s::text[])) AS of_unknown_queues,
             (SELECT count(*) FROM jobs WHERE state IN ('dead_letter', 'investigated')) AS dead,
-            (SELECT count(*) FROM quarantined_messages WHERE closed_at IS NULL) AS quarantined_messages""")
+            (SELECT count(*) FROM quarantined_messages WHERE closed_at IS NULL) AS quarantined_messages""",
+            {"queues": list(QueueName)},
+        )
         .fetchone()
     )
     assert row is not None  # noqa: S101  a SELECT without FROM answers a row

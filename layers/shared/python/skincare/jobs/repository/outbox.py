@@ -1,6 +1,6 @@
 """The outbox: what is to be put on SQS, and what was."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +13,7 @@ from skincare.jobs.catalog import JobPayload
 from skincare.jobs.models import DueJob, Reason
 from skincare.jobs.queues import QueueName
 from skincare.jobs.repository import LONGEST_REASON, timers
+from skincare.jobs.repository.payload import read_payload
 
 
 def insert(
@@ -102,20 +103,26 @@ def insert_all(
     ]
 
 
-def take_due(conn: Connection, *, limit: int) -> list[DueJob]:
-    """Take up to `limit` jobs whose `publish_at` has come; another taker gets them again in 60 s unless marked."""
+def take_due(conn: Connection, *, limit: int, queues: Collection[QueueName] = tuple(QueueName)) -> list[DueJob]:
+    """Take up to `limit` jobs of these queues whose `publish_at` has come, the longest due first.
+
+    Another taker gets them again in 60 s unless marked. `publish_at` stays: it tells since when a job is due. A queue
+    that this release does not know cannot be among them, and its jobs stay due for one that does.
+    """
     cur = conn.cursor(row_factory=dict_row)
     cur.execute(
         """
-        UPDATE jobs SET publish_at = now() + interval '60 seconds'
+        UPDATE jobs SET taken_at = now(), publish_at = greatest(publish_at, '2000-01-01 00:00+00')
         WHERE id IN (
-            SELECT id FROM jobs WHERE publish_at <= now()
+            SELECT id FROM jobs
+            WHERE publish_at <= now() AND queue = ANY (%(queues)s::text[])
+                AND (taken_at IS NULL OR taken_at <= now() - interval '60 seconds' OR publish_at > taken_at)
             ORDER BY publish_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
         )
-        RETURNING id, job_type, queue, payload, publish_at, request_id, trace_id, order_number,
+        RETURNING id, job_type, queue, payload::text, publish_at, request_id, trace_id, order_number,
             state IN ('dead_letter', 'investigated') AS dead,
             dead_letter_no, error_class, error_message, attempts, crashes, first_failed_at, last_failed_at, release""",
-        {"limit": limit},
+        {"limit": limit, "queues": list(queues)},
     )
     return [_due_job(row) for row in cur]
 
@@ -125,16 +132,16 @@ def take_these(conn: Connection, job_ids: Sequence[JobId]) -> list[DueJob]:
     cur = conn.cursor(row_factory=dict_row)
     cur.execute(
         """
-        UPDATE jobs SET publish_at = now() + interval '60 seconds'
+        UPDATE jobs SET taken_at = now()
         WHERE id IN (
             SELECT id FROM jobs
-            WHERE id = ANY (%(ids)s::uuid[]) AND publish_at <= now()
+            WHERE id = ANY (%(ids)s::uuid[]) AND publish_at <= now() AND queue = ANY (%(queues)s::text[])
                 AND state IN ('pending', 'queued', 'retry_waiting')
             FOR UPDATE SKIP LOCKED
         )
-        RETURNING id, job_type, queue, payload, publish_at, request_id, trace_id, order_number, false AS dead,
+        RETURNING id, job_type, queue, payload::text, publish_at, request_id, trace_id, order_number, false AS dead,
             dead_letter_no, error_class, error_message, attempts, crashes, first_failed_at, last_failed_at, release""",
-        {"ids": list(job_ids)},
+        {"ids": list(job_ids), "queues": list(QueueName)},
     )
     return [_due_job(row) for row in cur]
 
@@ -154,7 +161,7 @@ def _due_job(row: dict[str, Any]) -> DueJob:
         job_id=row["id"],
         job_type=row["job_type"],
         queue=QueueName(row["queue"]),
-        payload=row["payload"],
+        payload=read_payload(row["payload"]),
         publish_at=row["publish_at"],
         request_id=row["request_id"],
         trace_id=row["trace_id"],

@@ -2,7 +2,7 @@
 
 from skincare.database.connection import Database
 from skincare.jobs import envelope
-from skincare.jobs.ports import OutgoingMessage, Queue, ReceivedMessage
+from skincare.jobs.ports import MOST_ATTRIBUTES, OutgoingMessage, Queue, ReceivedMessage
 from skincare.jobs.repository import dead_letter
 from skincare.jobs.worker.batch import Ack, Redeliver, Unprocessable
 from skincare.observability import describe, logger
@@ -50,9 +50,12 @@ class UnprocessableMessages:
             )
 
     def _dead_letter_message(self, message: ReceivedMessage, why: Unprocessable) -> bool:
-        attributes = {
+        ours = {
             "error_class": why.error_class,
             "error_message": why.reason,
             "attempts": str(message.receive_count),
         }
-        return not self._dead_letters.enqueue([OutgoingMessage(message.body, attributes)])
+        # What it came with goes along, bytes as base64, as far as a message holds it.
+        theirs = [(name, text) for name, text in {**message.attributes, **message.binary_attributes}.items() if text]
+        room = MOST_ATTRIBUTES - len(ours)
+        return not self._dead_letters.enqueue([OutgoingMessage(message.body, dict(theirs[:room]) | ours)])

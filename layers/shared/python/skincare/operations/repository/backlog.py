@@ -5,20 +5,38 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import class_row
 
-from skincare.operations.models import AnomalyRow, CorrectedEventRow, OutboxState, PaymentEventRow, PaymentsState
+from skincare.jobs.queues import QueueName
+from skincare.operations.models import (
+    AnomalyRow,
+    CorrectedEventRow,
+    FindingRow,
+    OutboxState,
+    PaymentEventRow,
+    PaymentsState,
+)
+from skincare.operations.repository.events import newest_set_aside
+
+_SET_ASIDE = 50
 
 
 def outbox(conn: Connection) -> OutboxState:
     """Return how far the outbox is behind, by the database's clock."""
     cur = conn.cursor(row_factory=class_row(OutboxState))
-    cur.execute("""
+    cur.execute(
+        """
         SELECT count(*) FILTER (WHERE publish_at <= now())::integer AS due,
             count(*) FILTER (WHERE publish_at <= now() - interval '2 minutes')::integer AS late,
-            greatest(0, extract(epoch FROM now() - min(publish_at)))::double precision AS oldest_lateness_s,
+            extract(epoch FROM least('100 years', greatest('0', coalesce(now() - min(publish_at), '0'))))
+                ::double precision AS oldest_lateness_s,
+            count(*) FILTER (WHERE publish_at <= now() AND publish_at <= taken_at)::integer AS failing,
+            count(*) FILTER (WHERE publish_at <= now() AND queue <> ALL (%(queues)s::text[]))::integer
+                AS of_unknown_queues,
             count(*) FILTER (WHERE state = 'pending' AND run_at > now())::integer AS waiting_for_their_time,
             count(*) FILTER (WHERE state NOT IN ('dead_letter', 'investigated'))::integer AS live,
             count(*) FILTER (WHERE state IN ('dead_letter', 'investigated'))::integer AS dead
-        FROM jobs WHERE publish_at IS NOT NULL""")
+        FROM jobs WHERE publish_at IS NOT NULL""",
+        {"queues": list(QueueName)},
+    )
     found = cur.fetchone()
     assert found is not None  # noqa: S101  an aggregate without GROUP BY answers a row
     return found
@@ -56,11 +74,27 @@ def payments(conn: Connection, *, limit: int) -> PaymentsState:
     counts = conn.execute("""
         SELECT (SELECT count(*) FROM payment_events WHERE state = 'received'),
             (SELECT count(*) FROM payment_events WHERE state = 'quarantined' AND reviewed_at IS NULL),
-            (SELECT count(*) FROM payment_anomalies WHERE withdrawn_at IS NULL AND resolved_at IS NULL)""").fetchone()
+            (SELECT count(*) FROM payment_anomalies WHERE withdrawn_at IS NULL AND resolved_at IS NULL),
+            (SELECT count(*) FROM reconciliation_findings WHERE gone_at IS NULL AND settled_at IS NULL)""").fetchone()
     assert counts is not None  # noqa: S101  a SELECT without FROM answers a row
-    unapplied, quarantined, open_anomalies = counts
+    unapplied, quarantined, open_anomalies, open_findings = counts
+    findings = conn.cursor(row_factory=class_row(FindingRow))
+    findings.execute(
+        """
+        SELECT id, kind, subject, order_number, first_seen_at FROM reconciliation_findings
+        WHERE gone_at IS NULL AND settled_at IS NULL ORDER BY first_seen_at, id LIMIT %(limit)s""",
+        {"limit": limit},
+    )
     return PaymentsState(
-        unapplied, quarantined, open_anomalies, tuple(events), tuple(anomalies), corrected=tuple(corrected)
+        unapplied,
+        quarantined,
+        open_anomalies,
+        tuple(events),
+        tuple(anomalies),
+        tuple(corrected),
+        open_findings,
+        tuple(findings),
+        tuple(newest_set_aside(conn, limit=_SET_ASIDE)),
     )
 
 

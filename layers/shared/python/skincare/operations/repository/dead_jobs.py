@@ -21,6 +21,7 @@ class Which:
     error_class: str | None = None
     order_number: str | None = None
     failed_before: datetime | None = None
+    queue: str | None = None
 
 
 def groups(conn: Connection) -> list[DeadGroup]:
@@ -55,6 +56,7 @@ def find(conn: Connection, which: Which, *, after: UUID | None, limit: int) -> l
             AND (%(job_type)s::text IS NULL OR job_type = %(job_type)s)
             AND (%(error_class)s::text IS NULL OR coalesce(error_class, 'Unknown') = %(error_class)s)
             AND (%(order_number)s::text IS NULL OR order_number = %(order_number)s)
+            AND (%(queue)s::text IS NULL OR queue = %(queue)s)
             AND (%(before)s::timestamptz IS NULL OR coalesce(last_failed_at, created_at) < %(before)s)
         ORDER BY id LIMIT %(limit)s""",
         {
@@ -63,6 +65,7 @@ def find(conn: Connection, which: Which, *, after: UUID | None, limit: int) -> l
             "job_type": which.job_type,
             "error_class": which.error_class,
             "order_number": which.order_number,
+            "queue": which.queue,
             "before": which.failed_before,
             "limit": limit,
         },
@@ -70,10 +73,12 @@ def find(conn: Connection, which: Which, *, after: UUID | None, limit: int) -> l
     return cur.fetchall()
 
 
-def types_of(conn: Connection, job_ids: Sequence[JobId]) -> dict[JobId, str]:
-    """Return the type of each of these jobs that exists."""
-    cur = conn.execute("SELECT id, job_type FROM jobs WHERE id = ANY (%(ids)s::uuid[])", {"ids": list(job_ids)})
-    return dict(cur.fetchall())
+def causes_of(conn: Connection, job_ids: Sequence[JobId]) -> dict[JobId, tuple[str, str | None]]:
+    """Return the type and the last class of error of each of these jobs that exists."""
+    cur = conn.execute(
+        "SELECT id, job_type, error_class FROM jobs WHERE id = ANY (%(ids)s::uuid[])", {"ids": list(job_ids)}
+    )
+    return {job_id: (job_type, error_class) for job_id, job_type, error_class in cur}
 
 
 def past_use(conn: Connection, job_ids: Sequence[JobId]) -> dict[JobId, str]:

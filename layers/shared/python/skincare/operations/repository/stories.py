@@ -8,6 +8,7 @@ from psycopg.rows import class_row
 
 from skincare.identifiers import JobId, OrderNumber
 from skincare.jobs.models import JobRow
+from skincare.jobs.repository.payload import read_payload
 from skincare.money import rupiah
 from skincare.operations.models import Happening, JobAttempt, OrderStory
 
@@ -37,9 +38,11 @@ def jobs_of_order(conn: Connection, order_number: str, *, limit: int) -> list[Jo
 
 
 def payload_and_release(conn: Connection, job_id: JobId) -> tuple[dict[str, Any], str | None] | None:
-    """Return what a job carries and which release ran it last."""
-    row = conn.execute("SELECT payload, release FROM jobs WHERE id = %(id)s", {"id": job_id}).fetchone()
-    return None if row is None else (row[0], row[1])
+    """Return what a job carries, or that it cannot be read, and which release ran it last."""
+    row = conn.execute("SELECT payload::text, release FROM jobs WHERE id = %(id)s", {"id": job_id}).fetchone()
+    if row is None:
+        return None
+    return read_payload(row[0]) or ({} if row[0] == "{}" else {"unreadable": True}), row[1]
 
 
 def attempts(conn: Connection, job_id: JobId) -> list[JobAttempt]:

@@ -1,8 +1,8 @@
-"""What does not add up, in PostgreSQL. Everything looks back a bounded time, by an index."""
+"""What a reconciliation mends and whom it asks, in PostgreSQL. Everything is bounded, by an index."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from psycopg import Connection
 from psycopg.rows import class_row
@@ -11,9 +11,7 @@ from skincare.identifiers import OrderNumber
 from skincare.payments.expiry.repository import KnownAttempt
 from skincare.payments.models import Attempt
 
-LOOK_BACK = timedelta(days=35)
 _LATE = timedelta(minutes=15)
-_UNBOOKED = timedelta(days=3)
 _ASK_BACK = timedelta(days=7)
 
 
@@ -24,16 +22,6 @@ class Unattended:
     kind: str
     subject: str
     order_number: OrderNumber
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Something that a person must look at, since when, and what it is about."""
-
-    kind: str
-    subject: str
-    order_number: str | None
-    first_seen_at: datetime | None = None
 
 
 def unattended(conn: Connection, *, grace: timedelta, limit: int) -> list[Unattended]:
@@ -64,131 +52,6 @@ def unattended(conn: Connection, *, grace: timedelta, limit: int) -> list[Unatte
             ) ORDER BY o.created_at LIMIT %(limit)s
         )""",
         {"late": _LATE, "grace": grace, "limit": limit},
-    )
-    return cur.fetchall()
-
-
-def owed_to_customers(conn: Connection, *, limit: int) -> list[Unattended]:
-    """Return the invoices and mails of paid orders that are not there and that no job will make.
-
-    Releases before there were invoices left such orders behind. A dead job counts, and so does one that a person
-    cancelled. One statement for each, for they look through all orders of `LOOK_BACK`.
-    """
-    cur = conn.cursor(row_factory=class_row(Unattended))
-    parameters = {"late": _LATE, "look_back": LOOK_BACK, "limit": limit}
-    invoices = cur.execute(
-        """
-        SELECT 'generate_invoice_pdf' AS kind, o.order_number AS subject, o.order_number
-        FROM orders o LEFT JOIN invoices v ON v.order_id = o.id
-        WHERE o.paid_at BETWEEN now() - %(look_back)s AND now() - %(late)s AND v.made_at IS NULL AND NOT EXISTS (
-            SELECT 1 FROM jobs j
-            WHERE j.order_number = o.order_number AND j.job_type = 'generate_invoice_pdf'
-                AND (j.publish_at IS NOT NULL OR j.state = 'cancelled')
-        ) ORDER BY o.paid_at LIMIT %(limit)s""",
-        parameters,
-    ).fetchall()
-    mails = cur.execute(
-        """
-        SELECT 'send_payment_received_email' AS kind, o.order_number AS subject, o.order_number
-        FROM orders o LEFT JOIN order_notifications n
-            ON n.order_id = o.id AND n.notification_type = 'payment_received'
-        WHERE o.paid_at BETWEEN now() - %(look_back)s AND now() - %(late)s
-            AND o.status IN ('paid', 'partially_refunded') AND n.order_id IS NULL AND NOT EXISTS (
-                SELECT 1 FROM jobs j
-                WHERE j.order_number = o.order_number AND j.job_type = 'send_payment_received_email'
-                    AND (j.publish_at IS NOT NULL OR j.state = 'cancelled')
-            ) ORDER BY o.paid_at LIMIT %(limit)s""",
-        parameters,
-    ).fetchall()
-    return [*invoices, *mails]
-
-
-def discrepancies(conn: Connection, *, limit: int) -> list[Finding]:
-    """Return what needs a person: up to `limit` of each kind."""
-    cur = conn.cursor(row_factory=class_row(Finding))
-    cur.execute(
-        """
-        (
-            SELECT 'event_not_applied' AS kind, e.id::text AS subject, e.order_number FROM payment_events e
-            WHERE e.state = 'received' AND e.received_at < now() - interval '1 day'
-            ORDER BY e.received_at LIMIT %(limit)s
-        ) UNION ALL (
-            SELECT 'event_quarantined', e.id::text, e.order_number FROM payment_events e
-            WHERE e.state = 'quarantined' AND e.reviewed_at IS NULL AND e.received_at > now() - %(look_back)s
-            ORDER BY e.received_at LIMIT %(limit)s
-        ) UNION ALL (
-            -- What an order says and what its payment says.
-            SELECT 'order_differs_from_payment', o.order_number, o.order_number
-            FROM orders o LEFT JOIN payments p ON p.order_id = o.id AND p.pays_order
-            WHERE o.paid_at > now() - %(look_back)s AND o.status IS DISTINCT FROM CASE
-                WHEN p.id IS NULL OR p.amount_rupiah <> o.total_rupiah THEN NULL
-                WHEN p.refunded_rupiah = 0 THEN 'paid'
-                WHEN p.refunded_rupiah = p.amount_rupiah THEN 'refunded'
-                ELSE 'partially_refunded'
-            END
-            ORDER BY o.paid_at LIMIT %(limit)s
-        ) UNION ALL (
-            -- Money that neither pays its order nor is anybody's task.
-            SELECT 'money_without_task', p.gateway || ':' || p.transaction_id, o.order_number
-            FROM payments p JOIN orders o ON o.id = p.order_id
-            WHERE p.updated_at > now() - %(look_back)s AND NOT p.pays_order
-                AND p.amount_rupiah > p.refunded_rupiah + p.charged_back_rupiah AND NOT EXISTS (
-                    SELECT 1 FROM payment_anomalies a
-                    WHERE a.event_id = p.event_id AND a.task = 'refund' AND a.withdrawn_at IS NULL
-                )
-            ORDER BY p.updated_at LIMIT %(limit)s
-        ) UNION ALL (
-            SELECT 'payment_of_open_order', p.gateway || ':' || p.transaction_id, o.order_number
-            FROM payments p JOIN orders o ON o.id = p.order_id
-            WHERE p.updated_at > now() - %(look_back)s AND p.pays_order
-                AND o.status IN ('pending', 'cancelled', 'expired')
-            ORDER BY p.updated_at LIMIT %(limit)s
-        ) UNION ALL (
-            SELECT 'refund_not_booked', r.key, o.order_number FROM refunds r JOIN orders o ON o.id = r.order_id
-            WHERE r.state IN ('requested', 'sent') AND r.created_at < now() - %(unbooked)s
-            ORDER BY r.created_at LIMIT %(limit)s
-        )""",
-        {"look_back": LOOK_BACK, "unbooked": _UNBOOKED, "limit": limit},
-    )
-    return cur.fetchall()
-
-
-def save_findings(conn: Connection, findings: Collection[Finding]) -> int:
-    """Write down what was found now, and that the rest is gone; return how many are new."""
-    row = conn.execute(
-        """
-        WITH found AS (
-            SELECT * FROM unnest(%(kinds)s::text[], %(subjects)s::text[], %(numbers)s::text[])
-                AS f (kind, subject, order_number)
-        ), gone AS (
-            UPDATE reconciliation_findings r SET gone_at = now()
-            WHERE r.gone_at IS NULL AND NOT EXISTS (
-                SELECT 1 FROM found f WHERE f.kind = r.kind AND f.subject = r.subject
-            )
-        ), saved AS (
-            INSERT INTO reconciliation_findings AS r (kind, subject, order_number)
-            SELECT kind, subject, order_number FROM found
-            ON CONFLICT (kind, subject) DO UPDATE SET last_seen_at = now(), gone_at = NULL
-            RETURNING r.first_seen_at = now() AS is_new
-        )
-        SELECT count(*) FILTER (WHERE is_new) FROM saved""",
-        {
-            "kinds": [finding.kind for finding in findings],
-            "subjects": [finding.subject for finding in findings],
-            "numbers": [finding.order_number for finding in findings],
-        },
-    ).fetchone()
-    return 0 if row is None else int(row[0])
-
-
-def open_findings(conn: Connection, *, limit: int) -> list[Finding]:
-    """Return what the last reconciliation found, longest first."""
-    cur = conn.cursor(row_factory=class_row(Finding))
-    cur.execute(
-        """
-        SELECT kind, subject, order_number, first_seen_at FROM reconciliation_findings
-        WHERE gone_at IS NULL ORDER BY first_seen_at, kind, subject LIMIT %(limit)s""",
-        {"limit": limit},
     )
     return cur.fetchall()
 

@@ -10,10 +10,8 @@ from skincare.database.connection import Connection, Database
 from skincare.identifiers import OrderNumber, new_job_id
 from skincare.jobs.catalog import (
     ExpireOrder,
-    GenerateInvoicePdf,
     JobPayload,
     ProcessPayment,
-    SendPaymentReceivedEmail,
     SendRefund,
 )
 from skincare.jobs.publisher import Publisher
@@ -22,27 +20,58 @@ from skincare.observability import logger
 from skincare.orders.terms import EXPIRY_GRACE
 from skincare.payments.answers.service import Gateways, ask, keep
 from skincare.payments.errors import GatewayRefused, ReconciliationUnfinished
+from skincare.payments.findings.models import Finding, Owed
+from skincare.payments.findings.repository import open_findings
+from skincare.payments.findings.service import look_through
 from skincare.payments.reconciliation import repository
-from skincare.payments.reconciliation.repository import Finding, Unattended
+from skincare.payments.reconciliation.repository import Unattended
 
 _PER_KIND = 200
 _PER_RUN = 20
 # A gateway may take its whole timeout for each answer, and a job has fifteen seconds.
 _ASK_FOR_S = 4.0
+_LOOK_FOR_S = 4.0
 
 
 @dataclass(frozen=True)
 class Reconciliation:
-    """What one run did: jobs that it enqueued anew, and what it found."""
+    """What one run did: jobs that it enqueued anew, and what is open now. It may have had no time for everything."""
 
     mended: tuple[Unattended, ...]
     findings: tuple[Finding, ...]
+    finished: bool
 
 
-def check(conn: Connection) -> Reconciliation:
-    """Enqueue jobs that are missing, and write down what does not add up. Several runs at once do no harm."""
+def check(database: Database, *, within_s: float = _LOOK_FOR_S) -> Reconciliation:
+    """Enqueue jobs that are missing, and write down what does not add up. Several runs at once do no harm.
+
+    One that is not finished within its time goes on where it was, the next time that somebody asks.
+    """
+    with database.connection() as conn, conn.transaction():
+        mended = mend(conn)
+    looked = look_through(database, within_s=within_s)
+    mended += tuple(map(unattended, looked.enqueued))
+    with database.connection() as conn:
+        findings = open_findings(conn, limit=_PER_KIND)
+    log = logger.error if looked.new else logger.info
+    log(
+        "reconciliation.checked",
+        mended=len(mended),
+        findings=len(findings),
+        new_findings=looked.new,
+        finished=looked.finished,
+    )
+    return Reconciliation(mended, tuple(findings), looked.finished)
+
+
+def unattended(owed: Owed) -> Unattended:
+    """Return an owed job as what was without one."""
+    return Unattended(owed.job_type, owed.order_number, owed.order_number)
+
+
+def mend(conn: Connection) -> tuple[Unattended, ...]:
+    """Enqueue jobs that are missing, in the caller's transaction; return what was without one."""
     missing = repository.unattended(conn, grace=EXPIRY_GRACE, limit=_PER_KIND)
-    missing += repository.owed_to_customers(conn, limit=_PER_KIND)
     mended = tuple(
         each
         for each in missing
@@ -54,13 +83,9 @@ def check(conn: Connection) -> Reconciliation:
             order_number=each.order_number,
         )
     )
-    findings = repository.discrepancies(conn, limit=_PER_KIND)
-    new = repository.save_findings(conn, findings)
     for each in mended:
         logger.warning("reconciliation.job_missing", kind=each.kind, order_number=each.order_number)
-    log = logger.error if new else logger.info
-    log("reconciliation.checked", mended=len(mended), findings=len(findings), new_findings=new)
-    return Reconciliation(mended, tuple(findings))
+    return mended
 
 
 def ask_gateways(*, database: Database, gateways: Gateways, publisher: Publisher) -> None:
@@ -98,9 +123,5 @@ def _job_of(each: Unattended) -> JobPayload:
             return ProcessPayment(event_id=each.subject)
         case SendRefund.job_type:
             return SendRefund(refund_key=each.subject)
-        case GenerateInvoicePdf.job_type:
-            return GenerateInvoicePdf(order_number=each.subject)
-        case SendPaymentReceivedEmail.job_type:
-            return SendPaymentReceivedEmail(order_number=each.subject)
         case _:
             return ExpireOrder(order_number=each.subject)

@@ -1,0 +1,74 @@
+"""Looking everything through, piece by piece, for as long as there is time."""
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from skincare.database.connection import Connection, Database
+from skincare.identifiers import new_job_id
+from skincare.jobs.repository import timers
+from skincare.observability import logger
+from skincare.payments.findings import repository
+from skincare.payments.findings.models import OWED, PIECE, Owed, Piece, Place, Run
+
+type _Look = Callable[[Connection, Place | None, int], Piece]
+
+
+def _events(conn: Connection, after: Place | None, limit: int) -> Piece:  # noqa: ARG001  few enough for one statement
+    return repository.of_events(conn)
+
+
+def _orders(conn: Connection, after: Place | None, limit: int) -> Piece:
+    return repository.of_orders(conn, after, limit=limit)
+
+
+def _payments(conn: Connection, after: Place | None, limit: int) -> Piece:
+    return repository.of_payments(conn, after, limit=limit)
+
+
+_LOOKS: tuple[_Look, ...] = (_events, _orders, _payments)
+
+
+class Looked(NamedTuple):
+    """Whether all was looked through, how many findings are new, and which owed jobs were enqueued."""
+
+    finished: bool
+    new: int
+    enqueued: tuple[Owed, ...]
+
+
+def look_through(database: Database, *, within_s: float, piece: int = PIECE) -> Looked:
+    """Go on with the reconciliation that is under way, or begin one.
+
+    Each piece is a short statement of its own, and what it found is kept before the next one begins: whoever calls
+    again goes on there, and two at once share the work. At least one piece is looked through.
+    """
+    deadline = time.monotonic() + within_s
+    new, enqueued = 0, list[Owed]()
+    with database.connection() as conn:
+        run = repository.open_run(conn)
+        while run.step < len(_LOOKS):
+            seen = _LOOKS[run.step](conn, run.after, piece)
+            enqueued += [owed for owed in seen.owed if _enqueue(conn, owed)]
+            new += repository.save(conn, seen.findings)
+            step = run.step if seen.ends_at is not None else run.step + 1
+            if repository.go_on(conn, run, step=step, after=seen.ends_at):
+                run = Run(run.id, step, seen.ends_at)
+            elif (elsewhere := repository.find_run(conn, run.id)) is not None:
+                run = elsewhere
+            else:
+                return Looked(finished=True, new=new, enqueued=tuple(enqueued))
+            if time.monotonic() > deadline and run.step < len(_LOOKS):
+                return Looked(finished=False, new=new, enqueued=tuple(enqueued))
+        repository.finish(conn, run)
+    return Looked(finished=True, new=new, enqueued=tuple(enqueued))
+
+
+def _enqueue(conn: Connection, owed: Owed) -> bool:
+    """Enqueue an owed job, unless one was enqueued and is not finished; return whether it was."""
+    payload = OWED[owed.job_type](order_number=owed.order_number)
+    key = f"{owed.job_type}:{owed.order_number}"
+    enqueued = timers.insert(conn, new_job_id(), payload, unique_key=key, order_number=owed.order_number)
+    if enqueued:
+        logger.warning("reconciliation.job_missing", kind=owed.job_type, order_number=owed.order_number)
+    return bool(enqueued)
