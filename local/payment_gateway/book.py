@@ -31,6 +31,8 @@ class Payment:
     amount_rupiah: int
     expires_at: str
     entries: list[Entry] = field(default_factory=list)
+    is_closed: bool = False
+    """Whether the shop told us to take no money for it any more."""
 
     @property
     def paid(self) -> Entry | None:
@@ -49,7 +51,7 @@ class Payment:
             if self.left_rupiah == self.paid.amount_rupiah:
                 return "paid"
             return "refunded" if self.left_rupiah == 0 else "partially_refunded"
-        over = datetime.fromisoformat(self.expires_at) <= datetime.now(UTC)
+        over = self.is_closed or datetime.fromisoformat(self.expires_at) <= datetime.now(UTC)
         return "closed" if over or any(entry.status == "expired" for entry in self.entries) else "open"
 
 
@@ -70,7 +72,19 @@ class Book:
                 self._save()
             elif known.amount_rupiah != amount_rupiah:
                 raise _refused(409, "The reference belongs to a payment of another amount.")
+            elif known.is_closed:
+                raise _refused(409, "The payment was closed.")
             return known
+
+    def close(self, reference: str) -> Payment:
+        """Let nobody pay a payment any more, unless somebody has; closed again, it stays as it is."""
+        with self._lock:
+            payment = self._known(reference)
+            if payment.paid is not None:
+                raise _refused(409, "The payment is paid.")
+            payment.is_closed = True
+            self._save()
+            return payment
 
     def find(self, reference: str) -> Payment:
         """Return a payment."""

@@ -27,6 +27,7 @@ _STATE = PAGE + "state"
 _ACT = PAGE + "act"
 
 _TRANSACTIONS = re.compile(rf"{PAYMENT_API}/payments/([^/]+)/transactions")
+_CLOSE = re.compile(rf"{PAYMENT_API}/payments/([^/]+)/close")
 _REFUNDS = re.compile(rf"{PAYMENT_API}/transactions/([^/]+)/refunds")
 _STATIC = Path(__file__).parent / "static"
 _ACTIONS = {"pay": "paid", "fail": "failed", "expire": "expired", "refund": "refunded"}
@@ -67,6 +68,8 @@ class PaymentSite:
         if request.method == "GET" and (match := _TRANSACTIONS.fullmatch(request.path)):
             payment = self._book.find(match[1])
             return _json({"transactions": [_reported(payment, entry) for entry in payment.entries]})
+        if request.method == "POST" and (match := _CLOSE.fullmatch(request.path)):
+            return _json({"state": self._book.close(match[1]).state})
         if request.method == "POST" and (match := _REFUNDS.fullmatch(request.path)):
             wishes = json_body(request)
             payment, entry, is_new = self._book.refund(

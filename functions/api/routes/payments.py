@@ -40,6 +40,7 @@ def start_payment(request: Request[None, None], app: App) -> PaymentStart:
         gateway=require(app.settings.payment_gateway, "PAYMENT_GATEWAY"),
         database=app.database,
         gateways=app.gateways,
+        publisher=app.publisher,
     )
     logger.append_keys(order_number=order_number)
     return started
@@ -84,7 +85,12 @@ ROUTES = (
         "/v1/orders/{order_number}/payment",
         start_payment,
         PaymentAnswer,
-        problems=(problems.ORDER_UNKNOWN, problems.ORDER_NOT_PAYABLE, problems.CONCURRENT_REQUEST),
+        problems=(
+            problems.ORDER_UNKNOWN,
+            problems.ORDER_NOT_PAYABLE,
+            problems.PAYMENT_REFUSED,
+            problems.CONCURRENT_REQUEST,
+        ),
     ),
     Route[bytes, None](
         "POST",
