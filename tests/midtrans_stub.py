@@ -1,4 +1,4 @@
-"""Midtrans as its documentation describes it, on a loopback port: Snap, status and refund."""
+"""Midtrans as its documentation describes it, on a loopback port: Snap, status, expire and refund."""
 
 import base64
 import json
@@ -8,7 +8,7 @@ import uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-_PATH = re.compile(r"/v2/([^/]+)/(status|refund)")
+_PATH = re.compile(r"/v2/([^/]+)/(status|refund|expire)")
 
 
 class MidtransStub:
@@ -92,7 +92,13 @@ class MidtransStub:
         found = self._find(match[1]) if match else None
         if found is None:
             return 404, _refusal("404", "Transaction doesn't exist.")
-        return self._refund(found, body)
+        return self._expire(found) if match and match[2] == "expire" else self._refund(found, body)
+
+    def _expire(self, found: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        if found["transaction_status"] != "pending":
+            return 200, _refusal("412", "Merchant cannot modify the status of the transaction")
+        found |= {"transaction_status": "expire", "status_code": "407"}
+        return 200, dict(found) | {"status_message": "Success, transaction has expired"}
 
     def _snap(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         if body["transaction_details"]["order_id"] in self.transactions:
@@ -102,6 +108,8 @@ class MidtransStub:
         return 201, {"token": token, "redirect_url": f"https://app.sandbox.midtrans.com/snap/v4/redirection/{token}"}
 
     def _refund(self, found: dict[str, Any], body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        if found["transaction_status"] == "capture":
+            return 200, _refusal("412", "Merchant cannot modify the status of the transaction")
         refunds = found.setdefault("refunds", [])
         if all(refund["refund_key"] != body["refund_key"] for refund in refunds):
             total = round(float(found["gross_amount"]))

@@ -17,9 +17,9 @@ from local.settings import PAYMENT_API
 from skincare.adapters.gateways.midtrans import MidtransClient
 from skincare.adapters.gateways.standard_webhooks import StandardWebhooksClient
 from skincare.payments.errors import GatewayUnavailable
-from skincare.payments.models import Attempt
+from skincare.payments.models import Attempt, EventStatus
 from tests.contract.gateway_client_contract import Bench, GatewayClientContract
-from tests.fakes.gateway_client import FakeGatewayClient
+from tests.fakes.gateway_client import FakeGatewayClient, report_of
 from tests.midtrans_stub import MidtransStub
 from tests.webhooks import OTHER_SECRETS, SECRETS, FixedSecrets
 
@@ -32,9 +32,14 @@ class TestTheFake(GatewayClientContract):
     @pytest.fixture
     def bench(self) -> Bench:
         client, unreachable = FakeGatewayClient(), FakeGatewayClient()
-        for _ in range(3):
+        for _ in range(4):
             unreachable.fail_next(GatewayUnavailable(OURS, "timeout"))
-        return Bench(client, client.pay, unreachable)
+        return Bench(
+            client,
+            client.pay,
+            unreachable,
+            lambda attempt: client.tell(attempt.reference, report_of(attempt.reference, status=EventStatus.PENDING)),
+        )
 
 
 class TestOurOwnGateway(GatewayClientContract):
@@ -74,4 +79,5 @@ class TestMidtrans(GatewayClientContract):
                 MidtransClient(stub.url, stub.url, secrets=KEYS),
                 lambda attempt: stub.settle(attempt.reference),
                 MidtransClient(NOBODY, NOBODY, secrets=KEYS),
+                lambda attempt: stub.settle(attempt.reference, transaction_status="pending", status_code="201"),
             )

@@ -88,34 +88,23 @@ class _Cut:
 
     def __call__(self) -> None:
         self.done = True
-        sock = getattr(self._connection, "sock", None)
-        if sock is not None:
+        lever = getattr(self._connection, "lever", None)
+        if lever is not None:
             with contextlib.suppress(OSError):
-                # Of the plain socket: that of TLS would change under the thread that reads from it.
-                socket.socket.shutdown(sock, socket.SHUT_RDWR)
+                lever.shutdown(socket.SHUT_RDWR)
 
 
 @cache
 def _pool_classes() -> dict[str, Any]:
-    """Return urllib3's pools with connections that say who uses them."""
+    """Return urllib3's pools with connections that can be cut off."""
     from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
     from urllib3.connection import HTTPConnection, HTTPSConnection
 
-    class Plain(HTTPConnection):
-        def connect(self) -> None:
-            _connect(self, super().connect)
+    class Plain(_Lever, HTTPConnection):
+        pass
 
-        def request(self, *args: Any, **options: Any) -> None:
-            _calling.cut.uses(self)
-            super().request(*args, **options)
-
-    class Secure(HTTPSConnection):
-        def connect(self) -> None:
-            _connect(self, super().connect)
-
-        def request(self, *args: Any, **options: Any) -> None:
-            _calling.cut.uses(self)
-            super().request(*args, **options)
+    class Secure(_Lever, HTTPSConnection):
+        pass
 
     class PlainPool(HTTPConnectionPool):
         ConnectionCls = Plain
@@ -126,10 +115,33 @@ def _pool_classes() -> dict[str, Any]:
     return {"http": PlainPool, "https": SecurePool}
 
 
-def _connect(connection: Any, connect: Any) -> None:
-    """Connect; while the deadline passes before there is a socket, there is nothing to cut off."""
-    _calling.cut.uses(connection)
-    connect()
-    if _calling.cut.done:
-        connection.close()
-        raise TimeoutError
+class _Lever:
+    """What a connection needs to be cut off by another thread at any time.
+
+    `lever` is a second handle of its socket: while TLS is being agreed upon, nobody else can reach the first.
+    """
+
+    lever: socket.socket | None = None
+
+    def _new_conn(self) -> socket.socket:
+        sock: socket.socket = super()._new_conn()  # type: ignore[misc]
+        self.lever = sock.dup()
+        return sock
+
+    def connect(self) -> None:
+        _calling.cut.uses(self)
+        super().connect()  # type: ignore[misc]
+        if _calling.cut.done:
+            # It passed before there was anything to cut off.
+            self.close()
+            raise TimeoutError
+
+    def request(self, *args: Any, **options: Any) -> None:
+        _calling.cut.uses(self)
+        super().request(*args, **options)  # type: ignore[misc]
+
+    def close(self) -> None:
+        super().close()  # type: ignore[misc]
+        if self.lever is not None:
+            self.lever.close()
+            self.lever = None

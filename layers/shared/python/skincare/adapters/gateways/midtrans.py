@@ -40,7 +40,7 @@ class MidtransClient:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._api = GatewayHttp(self.name, base_url, secrets=secrets, status_inside=_status_inside)
-        self._snap = GatewayHttp(self.name, snap_url, secrets=secrets)
+        self._snap = GatewayHttp(self.name, snap_url, secrets=secrets, status_inside=_status_inside)
         self._clock = clock
 
     def start(self, attempt: Attempt) -> str:

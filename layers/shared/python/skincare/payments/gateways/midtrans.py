@@ -67,6 +67,8 @@ class Midtrans:
             report = _report(content)
         except members.MemberFlawed as flaw:
             return GatewayEvent(f"sha256:{fingerprint}", {}, None, str(flaw), merchant_id=merchant_id)
+        if report is None:
+            return GatewayEvent(f"sha256:{fingerprint}", {}, None, merchant_id=merchant_id)
         key = f"{report.transaction_id}:{report.reported_status}:{fingerprint}"
         return GatewayEvent(key, {}, report, merchant_id=merchant_id)
 
@@ -79,6 +81,7 @@ def _as_sent(content: Mapping[str, Any], name: str) -> str:
 
 
 def _report(content: dict[str, Any]) -> Report | None:
+    """Return what a notification says, None where it is about a fee of Midtrans alone; raises `MemberFlawed`."""
     reported, status = meaning(content)
     refund_key, amount = None, price(content)
     if status in {EventStatus.REFUNDED, EventStatus.PARTIALLY_REFUNDED}:
