@@ -21,6 +21,8 @@ class FakeGatewayClient:
         self.name = name
         self.started: list[Attempt] = []
         self.asked: list[Attempt] = []
+        self.named: Sequence[str] = ()
+        """The transactions that the last question named."""
         self.refunds: list[Refund] = []
         """Each refund once, however often it was asked for."""
         self.closed: list[str] = []
@@ -47,6 +49,7 @@ class FakeGatewayClient:
         self._answer()
         with self._lock:
             self.asked.append(attempt)
+            self.named = list(transaction_ids)
             return self._found(attempt, transaction_ids)
 
     def close(self, attempt: Attempt, transaction_ids: Collection[str] = ()) -> Closing:
