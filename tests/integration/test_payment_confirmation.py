@@ -9,7 +9,6 @@ from psycopg import Connection
 
 from skincare.app import App
 from skincare.errors import TransientError
-from skincare.payments import confirmation
 from skincare.payments.errors import EventUnconfirmed, GatewayNotConfigured, GatewayUnavailable
 from skincare.payments.models import Attempt, EventStatus, Report
 from tests.fakes.gateway_client import report_of
@@ -285,7 +284,7 @@ class TestAsking:
         take_in(app, "midtrans", order_id=number)
         firsts = []
         for first in range(4):
-            monkeypatch.setattr(confirmation.random, "randrange", lambda _, first=first: first)
+            monkeypatch.setattr("random.randrange", lambda _, first=first: first)
             gateway.asked.clear()
             with pytest.raises(EventUnconfirmed):
                 again(app)

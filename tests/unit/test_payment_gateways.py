@@ -431,7 +431,7 @@ class TestMidtrans:
         ],
     )
     def test_takes_the_gross_amount_where_the_breakdown_does_not_add_up(self, changes: dict[str, Any]) -> None:
-        info = {"extra_info": {"gross_amount_info": self.FEE | changes}}
+        info: dict[str, Any] = {"extra_info": {"gross_amount_info": self.FEE | changes}}
         report = read("midtrans", webhook_of("midtrans", gross_amount="10071.00", **info)).report
         assert report is not None
         assert report.amount_rupiah == 10_071
@@ -446,7 +446,8 @@ class TestMidtrans:
     def test_never_tells_of_more_given_back_than_the_price_where_no_more_went_back_than_came(
         self, price: int, fee: int, data: st.DataObject
     ) -> None:
-        left, parts = price + fee, []
+        left = price + fee
+        parts: list[int] = []
         while left and len(parts) < 6:
             parts.append(data.draw(st.integers(1, left)))
             left -= parts[-1]
