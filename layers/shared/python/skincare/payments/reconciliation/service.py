@@ -23,7 +23,7 @@ _PER_KIND = 200
 _PER_RUN = 20
 # A gateway may take its whole timeout for each answer, and a job has fifteen seconds.
 _ASK_FOR_S = 4.0
-_ONE_WITHIN_S = 8.0
+_ONE_WITHIN_S = 5.0
 
 
 @dataclass(frozen=True)
