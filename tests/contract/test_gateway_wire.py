@@ -7,6 +7,7 @@ import threading
 import time
 from base64 import b64decode
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from skincare.payments.errors import (
 from skincare.payments.models import Attempt, Closing, EventStatus, Refund, Report
 from skincare.payments.ports import GatewayClient
 from tests.log import recorded_log
+from tests.midtrans_stub import MidtransStub
 from tests.scripted_service import Reply, ScriptedService, http
 from tests.webhooks import FixedSecrets
 
@@ -610,6 +612,33 @@ class TestTheKey:
         (line,) = log.lines
         assert (line["message"], line["level"]) == ("payment.gateway_misconfigured", "ERROR")
         assert not any(key in log.text + str(refused.value) for key in ("one", "two", "three"))
+
+    @pytest.mark.parametrize("call", ["start", "transactions", "close", "refund"])
+    def test_is_taken_at_each_moment_of_a_change_in_the_documented_order(self, call: str) -> None:
+        """docs/deploy.md: both into the secret, the change at the gateway, and a day later the new one alone.
+
+        What a container still remembers may be any of the secret's earlier contents.
+        """
+        secret = [("old",), ("old", "new"), ("old", "new"), ("new",)]
+        at_the_gateway = ["old", "old", "new", "new"]
+        for moment, known_there in enumerate(at_the_gateway):
+            for remembered in secret[: moment + 1]:
+                secrets = FixedSecrets({"midtrans": remembered}, renewed={"midtrans": secret[moment]})
+                with MidtransStub(known_there) as stub:
+                    client = MidtransClient(stub.url, stub.url, secrets=secrets)
+                    MidtransClient(stub.url, stub.url, secrets=FixedSecrets({"midtrans": (known_there,)})).start(
+                        ATTEMPT
+                    )
+                    stub.settle(ATTEMPT.reference, transaction_id="trx-1")
+                    match call:
+                        case "start":
+                            assert client.start(replace(ATTEMPT, attempt_no=3))
+                        case "transactions":
+                            assert client.transactions(ATTEMPT)
+                        case "close":
+                            assert client.close(ATTEMPT) is Closing.PAID
+                        case _:
+                            client.refund(replace(REFUND, transaction_id="trx-1"))
 
     def test_is_not_tried_again_after_any_other_answer(self, service: ScriptedService) -> None:
         for reply in (http(500, {}), http(400, {}), http(302, b"")):
