@@ -87,6 +87,7 @@ def _payments(stage: Stage) -> list[cw.GraphWidget]:
             shop_metric(stage, ShopMetric.OPEN_PAYMENT_ANOMALIES, statistic="Maximum", label="open"),
         ),
         _graph("Webhooks refused", log_metric(stage, LogMetric.WEBHOOKS_REFUSED)),
+        _graph("Gateways that do not let us in", log_metric(stage, LogMetric.GATEWAY_MISCONFIGURED)),
     ]
 
 

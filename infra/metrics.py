@@ -37,6 +37,7 @@ class LogMetric(StrEnum):
 
     EMAIL_SENDING_STOPPED = "EmailSendingStopped"
     WEBHOOKS_REFUSED = "WebhooksRefused"
+    GATEWAY_MISCONFIGURED = "GatewayMisconfigured"
 
 
 def shop_metric(

@@ -1,6 +1,5 @@
 """Midtrans and Xendit of the local system with the shop's own clients: what they tell is believed, and nothing else."""
 
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -8,18 +7,12 @@ from pathlib import Path
 
 import pytest
 from psycopg import Connection
-from werkzeug import Request, Response
-from werkzeug.serving import make_server
 
-from local.logbook import LogBook
 from local.loopback import LoopbackClient
-from local.payment_gateway import PaymentSite
 from local.payment_gateway.book import Book
 from local.payment_gateway.happening import Happenings
-from local.payment_gateway.sender import Sender
-from local.problems import Refused
 from local.settings import PAYMENT_API
-from local.webhook_delivery import Signer, note_at_gateway
+from local.webhook_delivery import note_at_gateway
 from local.webhooks import Occurrence, signed
 from skincare.adapters.gateways.midtrans import MidtransClient
 from skincare.adapters.gateways.xendit import XenditClient
@@ -29,12 +22,10 @@ from skincare.payments.attempts import repository as attempts
 from skincare.payments.errors import EventUnconfirmed
 from skincare.payments.models import Webhook
 from skincare.payments.service import receive
+from tests.payment_gateways import API_KEYS, KEYS, payment_gateways
 from tests.payments import anomalies, new_order, order_status, run_jobs
-from tests.webhooks import OTHER_SECRETS, SECRETS, FixedSecrets
+from tests.webhooks import SECRETS
 
-NOBODY = "http://127.0.0.1:1"
-API_KEYS = {"standard_webhooks": "unused", "midtrans": SECRETS["midtrans"], "xendit": "xnd_development_EXAMPLE"}
-KEYS = FixedSecrets({**{name: (secret,) for name, secret in SECRETS.items()}, "xendit_api": (API_KEYS["xendit"],)})
 ASKED = pytest.mark.parametrize("gateway", ["midtrans", "xendit"])
 
 
@@ -77,30 +68,8 @@ def occurrence(number: OrderNumber, status: str, amount_rupiah: int = 150_000, *
 
 @pytest.fixture
 def street(app: App, tmp_path: Path) -> Iterator[Street]:
-    book, log = Book(tmp_path / "payments.json"), LogBook(tmp_path, None)
-    signers = {name: Signer(name, SECRETS[name], OTHER_SECRETS[name]) for name in SECRETS}
-    site = PaymentSite(
-        book,
-        Sender(NOBODY, signers),
-        shop_url="http://127.0.0.1:8000",
-        api_keys=API_KEYS,
-        log=log,
-        happenings=Happenings(book, app.database),
-    )
-
-    @Request.application
-    def serve(request: Request) -> Response:
-        try:
-            return site.answer(request) or Response(status=404)
-        except Refused as refusal:
-            return refusal.response("request-1")
-
-    server = make_server("127.0.0.1", 0, serve, threaded=True)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    yield Street(app, f"http://127.0.0.1:{server.port}", book)
-    server.shutdown()
-    server.server_close()
-    log.close()
+    with payment_gateways(tmp_path, happenings=lambda book: Happenings(book, app.database)) as (url, book):
+        yield Street(app, url, book)
 
 
 class TestAPaidWebhook:
@@ -120,7 +89,9 @@ class TestAPaidWebhook:
         with street.app.database.connection() as shop, shop.transaction():
             row = shop.execute("SELECT id FROM orders WHERE order_number = %s", [number]).fetchone()
             assert row is not None
-            attempt = attempts.open_next(shop, row[0], gateway=gateway).attempt
+            started = attempts.open_next(shop, row[0], gateway=gateway)
+        assert started is not None
+        attempt = started.attempt
         page = street.app.gateways[gateway].start(attempt)
         assert page == f"http://127.0.0.1:8000/_local/pay/?reference={attempt.reference}"
         payment, entry = street.book.happen(attempt.reference, "paid")

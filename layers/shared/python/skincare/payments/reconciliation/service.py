@@ -14,6 +14,7 @@ from skincare.jobs.repository import timers
 from skincare.observability import logger
 from skincare.orders.terms import EXPIRY_GRACE
 from skincare.payments.answers.service import Gateways, ask, keep
+from skincare.payments.deadline import within
 from skincare.payments.errors import GatewayRefused, ReconciliationUnfinished
 from skincare.payments.reconciliation import repository
 from skincare.payments.reconciliation.repository import Finding, Unattended
@@ -22,6 +23,7 @@ _PER_KIND = 200
 _PER_RUN = 20
 # A gateway may take its whole timeout for each answer, and a job has fifteen seconds.
 _ASK_FOR_S = 4.0
+_ONE_WITHIN_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,8 @@ def ask_gateways(*, database: Database, gateways: Gateways, publisher: Publisher
         if time.monotonic() - started > _ASK_FOR_S:
             break
         try:
-            reports = ask(gateways, known.gateway, known.attempt)
+            with within(_ONE_WITHIN_S):
+                reports = ask(gateways, known.gateway, known.attempt, database=database)
         except GatewayRefused:
             # Asking again tomorrow would not help either.
             logger.error("reconciliation.not_told", gateway=known.gateway, reference=known.attempt.reference)
