@@ -10,7 +10,7 @@ from skincare.jobs.publisher import Publisher
 from skincare.observability import logger
 from skincare.orders.models import OrderStatus
 from skincare.payments.answers.service import Gateways, ask, close, keep
-from skincare.payments.deadline import seconds_left, within
+from skincare.payments.deadline import in_turn, seconds_left, within
 from skincare.payments.errors import AttemptsUnasked, OrderMaybePaid, PaymentUnderWay
 from skincare.payments.expiry import repository
 from skincare.payments.expiry.repository import Expiry, KnownAttempt
@@ -39,7 +39,7 @@ def expire_order(order_number: OrderNumber, *, database: Database, gateways: Gat
         return
     found: set[_Found] = set()
     with within(_WITHIN_S):
-        for known in order.attempts:
+        for known in in_turn(order.attempts):
             if known.is_checked:
                 continue
             if seconds_left() < _ONE_NEEDS_S:
