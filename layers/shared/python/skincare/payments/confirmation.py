@@ -1,14 +1,13 @@
 """Asking a gateway what happened, where the signature of its webhook does not cover that."""
 
-import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from skincare.database.connection import Database
 from skincare.observability import logger
 from skincare.payments.attempts import repository as attempts
-from skincare.payments.deadline import within
+from skincare.payments.deadline import in_turn, within
 from skincare.payments.errors import EventUnconfirmed, GatewayNotConfigured
-from skincare.payments.models import Attempt, EventStatus, Report
+from skincare.payments.models import EventStatus, Report
 from skincare.payments.ports import GatewayClient
 from skincare.payments.settlement import PaymentEvent
 
@@ -16,7 +15,6 @@ _REFUNDS = {EventStatus.REFUNDED, EventStatus.PARTIALLY_REFUNDED}
 
 _WITHIN_S = 10.0
 """A job has fifteen seconds, and the database needs its share."""
-_ALL_IN_ONE_TRY = 2
 
 
 def confirm(event: PaymentEvent, *, database: Database, gateways: Mapping[str, GatewayClient]) -> Report:
@@ -32,7 +30,7 @@ def confirm(event: PaymentEvent, *, database: Database, gateways: Mapping[str, G
     with database.connection() as conn:
         started = attempts.of_order(conn, event.order_number, gateway=event.gateway, attempt_no=event.attempt_no)
     with within(_WITHIN_S):
-        for attempt in _in_turn(started):
+        for attempt in in_turn(started):
             word = word_on(event, client.transactions(attempt, (event.transaction_id,)))
             if word is not None:
                 if word.status is not event.status:
@@ -41,17 +39,6 @@ def confirm(event: PaymentEvent, *, database: Database, gateways: Mapping[str, G
                     )
                 return word
     raise EventUnconfirmed(event.event_id, event.gateway)
-
-
-def _in_turn(started: Sequence[Attempt]) -> Sequence[Attempt]:
-    """Return the attempts as they are to be asked about.
-
-    Of many there may be no time for all: each try begins somewhere else, so that every one has its turn.
-    """
-    if len(started) <= _ALL_IN_ONE_TRY:
-        return started
-    first = random.randrange(len(started))  # noqa: S311  no secret
-    return [*started[first:], *started[:first]]
 
 
 def word_on(event: PaymentEvent, reports: Iterable[Report]) -> Report | None:

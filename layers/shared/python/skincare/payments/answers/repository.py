@@ -1,5 +1,7 @@
 """What the stored events of an order say already."""
 
+from collections.abc import Collection
+
 from psycopg import Connection
 
 from skincare.identifiers import OrderNumber
@@ -31,15 +33,16 @@ def known_facts(conn: Connection, order_number: OrderNumber) -> set[Fact]:
     return {(gateway, transaction_id, what, which) for gateway, transaction_id, what, which in rows}
 
 
-def has_waiting_money(conn: Connection, order_number: OrderNumber) -> bool:
-    """Tell whether an event says that the order is paid, and is not applied yet."""
+def is_waiting(conn: Connection, order_number: OrderNumber, gateway: str, transaction_ids: Collection[str]) -> bool:
+    """Tell whether an event says that one of the transactions is paid, and is not applied yet."""
     row = conn.execute(
         """
         SELECT EXISTS (
             SELECT 1 FROM payment_events
-            WHERE order_number = %(order_number)s AND state = 'received' AND status = 'paid'
+            WHERE order_number = %(order_number)s AND gateway = %(gateway)s
+                AND transaction_id = ANY (%(transaction_ids)s::text[]) AND state = 'received' AND status = 'paid'
         )""",
-        {"order_number": order_number},
+        {"order_number": order_number, "gateway": gateway, "transaction_ids": list(transaction_ids)},
     ).fetchone()
     return row == (True,)
 

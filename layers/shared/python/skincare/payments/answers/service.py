@@ -9,7 +9,7 @@ from skincare.identifiers import OrderNumber, new_job_id, uuid7
 from skincare.jobs.publisher import Publisher
 from skincare.observability import logger
 from skincare.payments import repository
-from skincare.payments.answers.repository import fact_of, has_waiting_money, known_facts, named_transactions
+from skincare.payments.answers.repository import fact_of, is_waiting, known_facts, named_transactions
 from skincare.payments.errors import GatewayUnavailable
 from skincare.payments.models import Attempt, Closing, EventId, EventSource, EventStatus, GatewayEvent, Report
 from skincare.payments.ports import GatewayClient
@@ -49,9 +49,9 @@ def close(
         return outcome
     answers = [(gateway, report) for report in ask(gateways, gateway, attempt, database=database)]
     new = keep(order_number, answers, database=database, publisher=publisher)
-    told = any(report.status is EventStatus.PAID for _, report in answers)
+    told = [report.transaction_id for _, report in answers if report.status is EventStatus.PAID]
     with database.connection() as conn:
-        waits = new > 0 or has_waiting_money(conn, order_number)
+        waits = new > 0 or is_waiting(conn, order_number, gateway, told)
     return Closing.CLOSED if told and not waits else Closing.PAID
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from enum import Enum, auto
 
 from skincare.database.connection import Database
 from skincare.identifiers import OrderNumber
@@ -9,7 +10,7 @@ from skincare.jobs.publisher import Publisher
 from skincare.observability import logger
 from skincare.orders.models import OrderStatus
 from skincare.payments.answers.service import Gateways, ask, close, keep
-from skincare.payments.deadline import seconds_left, within
+from skincare.payments.deadline import in_turn, seconds_left, within
 from skincare.payments.errors import AttemptsUnasked, OrderMaybePaid, PaymentUnderWay
 from skincare.payments.expiry import repository
 from skincare.payments.expiry.repository import Expiry, KnownAttempt
@@ -36,19 +37,18 @@ def expire_order(order_number: OrderNumber, *, database: Database, gateways: Gat
     if order is None or order.status is not OrderStatus.PENDING:
         logger.info("order.expiry_pointless", order_number=order_number, status=order and order.status)
         return
-    under_way = False
+    found: set[_Found] = set()
     with within(_WITHIN_S):
-        for known in order.attempts:
+        for known in in_turn(order.attempts):
             if known.is_checked:
                 continue
             if seconds_left() < _ONE_NEEDS_S:
                 raise AttemptsUnasked(order_number)
-            if _is_over(order_number, known, database=database, gateways=gateways, publisher=publisher):
-                with database.connection() as conn:
-                    repository.mark_checked(conn, known.attempt)
-            else:
-                under_way = True
-    if under_way:
+            # On to the next one whatever was found: what waits at one attempt hides no money at another.
+            found.add(_look(order_number, known, database=database, gateways=gateways, publisher=publisher))
+    if _Found.MONEY in found:
+        raise OrderMaybePaid(order_number)
+    if _Found.UNDER_WAY in found:
         # A gateway that still waits after the attempt ended does so for as long as the job's budget lasts.
         raise PaymentUnderWay(order_number)
     with database.connection() as conn:
@@ -58,24 +58,34 @@ def expire_order(order_number: OrderNumber, *, database: Database, gateways: Gat
     logger.info("order.expired" if outcome is Expiry.EXPIRED else "order.expiry_pointless", order_number=order_number)
 
 
-def _is_over(
+class _Found(Enum):
+    """What there is at one attempt."""
+
+    MONEY = auto()
+    UNDER_WAY = auto()
+    NOTHING = auto()
+
+
+def _look(
     order_number: OrderNumber, known: KnownAttempt, *, database: Database, gateways: Gateways, publisher: Publisher
-) -> bool:
-    """Tell whether nobody will pay at an attempt any more; raises `OrderMaybePaid` where somebody did."""
+) -> _Found:
+    """Ask about an attempt; close it where its time is over, and note that nobody will pay there any more."""
     reports = ask(gateways, known.gateway, known.attempt, database=database)
     answers = [(known.gateway, report) for report in reports]
     if keep(order_number, answers, database=database, publisher=publisher):
-        raise OrderMaybePaid(order_number)
+        return _Found.MONEY
     if known.is_open:
-        return False
+        return _Found.UNDER_WAY
     outcome = close(
         order_number, known.gateway, known.attempt, database=database, gateways=gateways, publisher=publisher
     )
     if outcome is Closing.PAID:
-        raise OrderMaybePaid(order_number)
-    if outcome is Closing.CLOSED:
-        return True
-    return outcome is Closing.UNKNOWN and not _waits(reports)
+        return _Found.MONEY
+    if outcome is Closing.UNDER_WAY or (outcome is Closing.UNKNOWN and _waits(reports)):
+        return _Found.UNDER_WAY
+    with database.connection() as conn:
+        repository.mark_checked(conn, known.attempt)
+    return _Found.NOTHING
 
 
 def _waits(reports: Sequence[Report]) -> bool:
