@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from psycopg import Connection
 
+from local.errors import LocalSystemError
 from local.loopback import LoopbackClient
 from local.payment_gateway.book import Book
 from local.payment_gateway.happening import Happenings
@@ -19,11 +20,12 @@ from skincare.adapters.gateways.xendit import XenditClient
 from skincare.app import App
 from skincare.identifiers import OrderNumber, uuid7
 from skincare.payments.attempts import repository as attempts
-from skincare.payments.errors import EventUnconfirmed
+from skincare.payments.errors import EventUnconfirmed, OrderMaybePaid
 from skincare.payments.models import Webhook
 from skincare.payments.service import receive
 from tests.payment_gateways import API_KEYS, KEYS, payment_gateways
 from tests.payments import anomalies, new_order, order_status, run_jobs
+from tests.timers import expire
 from tests.webhooks import SECRETS
 
 ASKED = pytest.mark.parametrize("gateway", ["midtrans", "xendit"])
@@ -143,6 +145,55 @@ class TestOtherWebhooks:
         street.happens("midtrans", number, "paid")
         street.happens("midtrans", number, status, amount)
         assert order_status(conn, number) == expected
+
+
+class TestAnOrderThatNobodyPaid:
+    """Its timer goes off after its payment's time, which the local gateways then close."""
+
+    def started(self, street: Street, conn: Connection, number: OrderNumber, gateway: str) -> str:
+        """Send the customer to a gateway; return the reference there."""
+        with street.app.database.connection() as shop, shop.transaction():
+            row = shop.execute("SELECT id FROM orders WHERE order_number = %s", [number]).fetchone()
+            assert row is not None
+            started = attempts.open_next(shop, row[0], gateway=gateway)
+        assert started is not None
+        street.app.gateways[gateway].start(started.attempt)
+        return started.attempt.reference
+
+    def end(self, conn: Connection) -> None:
+        conn.execute("UPDATE payment_attempts SET expires_at = now()")
+
+    @pytest.mark.parametrize(
+        ("gateway", "chosen", "closed"), [("midtrans", True, True), ("midtrans", False, False), ("xendit", False, True)]
+    )
+    def test_expires_once_what_waits_for_money_is_closed(
+        self, street: Street, conn: Connection, gateway: str, chosen: bool, closed: bool
+    ) -> None:
+        number = new_order(conn)
+        reference = self.started(street, conn, number, gateway)
+        if chosen:
+            street.book.happen(reference, "pending")
+        self.end(conn)
+        expire(street.app, number)
+        assert order_status(conn, number) == "expired"
+        assert (street.book.find(reference).state == "closed") is closed
+
+    @ASKED
+    def test_is_paid_by_what_no_webhook_told(self, street: Street, conn: Connection, gateway: str) -> None:
+        number = new_order(conn)
+        reference = self.started(street, conn, number, gateway)
+        street.book.happen(reference, "paid")
+        self.end(conn)
+        with pytest.raises(OrderMaybePaid):
+            expire(street.app, number)
+        run_jobs(street.app)
+        assert order_status(conn, number) == "paid"
+
+    def test_gets_its_payment_started_no_more(self, street: Street, conn: Connection) -> None:
+        number = new_order(conn)
+        conn.execute("UPDATE orders SET created_at = now() - interval '2 hours', expires_at = now()")
+        with pytest.raises(LocalSystemError, match="time to be paid is over"):
+            street.happens("midtrans", number, "paid")
 
 
 class TestWhoMayLetThingsHappen:
