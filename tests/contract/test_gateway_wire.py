@@ -93,8 +93,18 @@ class TestMidtransIsAsked:
             "transaction_details": {"order_id": "SKN-4T9QX-0M7KD.2", "gross_amount": 150_000},
             "credit_card": {"secure": True},
             "expiry": {"start_time": "2026-01-15 10:00:00 +0700", "unit": "minute", "duration": 60},
+            "page_expiry": {"unit": "minute", "duration": 60},
         }
         assert service.requests[0].headers["content-type"] == "application/json"
+
+    @pytest.mark.parametrize(("left", "payment", "page"), [(59, 1, 5), (299, 4, 5), (301, 5, 5), (-1, 1, 5)])
+    def test_for_a_page_that_ends_with_the_attempt_as_far_as_it_lets_us(
+        self, service: ScriptedService, left: int, payment: int, page: int
+    ) -> None:
+        service.replies = [SNAP]
+        midtrans(service.url).start(replace(ATTEMPT, expires_at=NOW + timedelta(seconds=left)))
+        asked_for = service.requests[0].json
+        assert (asked_for["expiry"]["duration"], asked_for["page_expiry"]["duration"]) == (payment, page)
 
     def test_for_the_status(self, service: ScriptedService) -> None:
         service.replies = [http(200, STATUS)]
@@ -144,6 +154,21 @@ class TestMidtransSays:
             (EventStatus.PAID, 150_000, None),
             (EventStatus.REFUNDED, 50_000, "a"),
             (EventStatus.REFUNDED, 100_000, "b"),
+        ]
+
+    def test_the_price_where_a_fee_was_put_on_top(self, service: ScriptedService) -> None:
+        info = {"original_amount": "150000", "gross_amount": "150705", "customer_imposed_payment_fee": "705"}
+        told = {"gross_amount": "150705.00", "metadata": {"extra_info": {"gross_amount_info": info}}}
+        assert reports(service, **told) == [(EventStatus.PAID, 150_000, None)]
+        whole = [{"refund_key": "a", "refund_amount": "150705.00"}]
+        assert reports(service, **told, transaction_status="refund", refunds=whole) == [
+            (EventStatus.PAID, 150_000, None),
+            (EventStatus.REFUNDED, 150_000, "a"),
+        ]
+        both = [{"refund_key": "a", "refund_amount": "150000"}, {"refund_key": "b", "refund_amount": "705"}]
+        assert reports(service, **told, transaction_status="refund", refunds=both) == [
+            (EventStatus.PAID, 150_000, None),
+            (EventStatus.REFUNDED, 150_000, "a"),
         ]
 
     def test_that_what_was_charged_back_was_paid_before(self, service: ScriptedService) -> None:

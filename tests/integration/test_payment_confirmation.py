@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from psycopg import Connection
 
+from skincare.adapters.gateways.midtrans import MidtransClient
 from skincare.app import App
 from skincare.errors import TransientError
 from skincare.payments.errors import EventUnconfirmed, GatewayNotConfigured, GatewayUnavailable
@@ -14,7 +15,9 @@ from skincare.payments.models import Attempt, EventStatus, Report
 from tests.fakes.gateway_client import report_of
 from tests.http import RecordingPublisher
 from tests.log import recorded_log
+from tests.midtrans_stub import MidtransStub
 from tests.payments import (
+    KNOWN,
     anomalies,
     events,
     gateway_of,
@@ -25,7 +28,7 @@ from tests.payments import (
     run_jobs,
     take_in,
 )
-from tests.webhooks import NOW
+from tests.webhooks import NOW, SECRETS
 
 TOTAL = 150_000
 ASKED = pytest.mark.parametrize("gateway", ["midtrans", "xendit"])
@@ -151,6 +154,28 @@ class TestAnEventThatIsConfirmed:
             told(app, attempt, transaction_id=transaction, transaction_time=f"20{26 - minute}-01-15 09:59:58")
             apply(app)
         assert payments(conn) == [("one", "paid", TOTAL, 0, True), ("two", "paid", TOTAL, 0, False)]
+
+    @pytest.mark.parametrize(("original", "status"), [(TOTAL, "paid"), (TOTAL - 1, "pending")])
+    def test_with_a_fee_on_top_of_the_price_pays_the_order(
+        self, app: App, conn: Connection, original: int, status: str
+    ) -> None:
+        number = new_order(conn)
+        attempt = make_attempt(conn, number)
+        info = {"original_amount": str(original), "gross_amount": TOTAL + 705, "customer_imposed_payment_fee": "705"}
+        told_there: dict[str, Any] = {
+            "gross_amount": f"{TOTAL + 705}.00",
+            "metadata": {"extra_info": {"gross_amount_info": info}},
+        }
+        with MidtransStub(SECRETS["midtrans"]) as stub:
+            client = MidtransClient(stub.url, stub.url, secrets=KNOWN)
+            client.start(attempt)
+            stub.settle(attempt.reference, transaction_id="transaction-1", **told_there)
+            told(app, attempt, **told_there)
+            run_jobs(replace(app, gateways={"midtrans": client}))
+        # A breakdown that does not add up to the gross amount is worth nothing.
+        paid = (TOTAL, []) if status == "paid" else (TOTAL + 705, ["wrong_amount"])
+        assert order_status(conn, number) == status
+        assert (payments(conn)[0][2], [kind for kind, *_ in anomalies(conn)]) == paid
 
 
 class TestAForgedStatus:

@@ -17,6 +17,8 @@ from skincare.payments.ports import SecretStore
 _REFUNDS = {EventStatus.REFUNDED, EventStatus.PARTIALLY_REFUNDED}
 _MADE_OF_A_PAYMENT = {*_REFUNDS, EventStatus.CHARGEBACK}
 _SHORTEST_MINUTES = 1
+_SHORTEST_PAGE_MINUTES = 5
+"""https://docs.midtrans.com/reference/expire-a-snap-session"""
 
 # Codes of its own, in the body: https://docs.midtrans.com/reference/code-statuses.
 _EXPIRED, _UNKNOWN, _TAKEN, _UNCHANGEABLE = "407", "404", 406, "412"
@@ -49,6 +51,7 @@ class MidtransClient:
         Once somebody has, Midtrans refuses the reference as taken.
         """
         now = self._clock()
+        minutes = math.floor((attempt.expires_at - now).total_seconds() / 60)
         answer = self._snap.post(
             "/snap/v1/transactions",
             {
@@ -58,8 +61,10 @@ class MidtransClient:
                 "expiry": {
                     "start_time": now.astimezone(JAKARTA).strftime("%Y-%m-%d %H:%M:%S +0700"),
                     "unit": "minute",
-                    "duration": max(_SHORTEST_MINUTES, math.floor((attempt.expires_at - now).total_seconds() / 60)),
+                    "duration": max(_SHORTEST_MINUTES, minutes),
                 },
+                # The time above is that of a way to pay once chosen; the page itself would live for a day.
+                "page_expiry": {"unit": "minute", "duration": max(_SHORTEST_PAGE_MINUTES, minutes)},
             },
             is_taken=_is_taken,
         )
