@@ -16,7 +16,10 @@ OURS = "standard_webhooks"
 
 @dataclass(frozen=True)
 class Entry:
-    """Something that happened to a transaction; `refund_id` names a refund. Times are RFC 3339."""
+    """Something that happened to a transaction; `refund_id` names a refund. Times are RFC 3339.
+
+    `fee_rupiah` is what the customer pays to the gateway on top of the amount.
+    """
 
     event_id: str
     transaction_id: str
@@ -24,6 +27,7 @@ class Entry:
     amount_rupiah: int
     occurred_at: str
     refund_id: str | None = None
+    fee_rupiah: int = 0
 
 
 @dataclass

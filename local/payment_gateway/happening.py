@@ -51,4 +51,5 @@ def _entry(what: Occurrence) -> Entry:
         amount_rupiah=what.amount_rupiah,
         occurred_at=what.occurred_at.isoformat(),
         refund_id=what.refund_key,
+        fee_rupiah=what.fee_rupiah,
     )

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from local.payment_gateway.answer import Answer
 from local.payment_gateway.book import Book, Entry, Payment
 from local.problems import Refused
-from local.webhooks import word_of
+from local.webhooks import with_fee, word_of
 from skincare.payments.gateways.midtrans import JAKARTA
 from skincare.payments.models import EventStatus
 
@@ -100,19 +100,20 @@ def transaction(payment: Payment) -> dict[str, Any]:
     word = word_of(NAME, newest.status)
     is_made_of_a_payment = bool(refunds) or newest.status == EventStatus.CHARGEBACK
     total = payment.amount_rupiah if is_made_of_a_payment else newest.amount_rupiah
+    price, fee = payment.paid.amount_rupiah if payment.paid else total, (payment.paid or newest).fee_rupiah
     told: dict[str, Any] = {
         "status_code": _CODES.get(word, "200"),
         "status_message": "Success, transaction is found",
         "transaction_id": (payment.paid or newest).transaction_id,
         "order_id": payment.reference,
-        "gross_amount": f"{payment.paid.amount_rupiah if payment.paid else total}.00",
+        "gross_amount": f"{price + fee}.00",
         "currency": "IDR",
         "payment_type": "qris",
         "transaction_time": _naive(newest.occurred_at),
         "transaction_status": word,
         "fraud_status": "accept",
         "merchant_id": "G000000000",
-    }
+    } | with_fee(price, fee)
     if payment.paid:
         told["settlement_time"] = _naive(payment.paid.occurred_at)
     if refunds:

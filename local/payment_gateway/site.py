@@ -139,6 +139,7 @@ class PaymentSite:
             status=_text(wishes, "status"),
             amount_rupiah=_rupiah(wishes, "amount_rupiah", least=0),
             occurred_at=datetime.fromisoformat(_moment(wishes, "occurred_at")),
+            fee_rupiah=_rupiah({"fee_rupiah": 0} | wishes, "fee_rupiah", least=0),
         )
         noted = self._happenings.note(gateway, what)
         return _json({"reference": noted.order_number, "total_rupiah": noted.total_rupiah}, 201)

@@ -24,7 +24,7 @@ from skincare.payments.errors import EventUnconfirmed, OrderMaybePaid
 from skincare.payments.models import Webhook
 from skincare.payments.service import receive
 from tests.payment_gateways import API_KEYS, KEYS, payment_gateways
-from tests.payments import anomalies, new_order, order_status, run_jobs
+from tests.payments import anomalies, new_order, order_status, payments, run_jobs
 from tests.timers import expire
 from tests.webhooks import SECRETS
 
@@ -58,9 +58,12 @@ class Street:
         )
         run_jobs(self.app)
 
-    def happens(self, gateway: str, number: OrderNumber, status: str, amount_rupiah: int = 150_000) -> None:
+    def happens(
+        self, gateway: str, number: OrderNumber, status: str, amount_rupiah: int = 150_000, *, fee_rupiah: int = 0
+    ) -> None:
         """Do what `skincare webhook send` does."""
         what = occurrence(number, status, amount_rupiah, transaction_id=f"{gateway}-{number}")
+        what = replace(what, fee_rupiah=fee_rupiah)
         self.send(gateway, note_at_gateway(self.client, gateway, what, key=API_KEYS[gateway]))
 
 
@@ -117,6 +120,16 @@ class TestAPaidWebhook:
         street.happens(gateway, number, "paid", 149_999)
         assert order_status(conn, number) == "pending"
         assert anomalies(conn) != []
+
+    def test_with_a_fee_on_top_of_the_price_pays_the_order_and_gives_back_the_price(
+        self, street: Street, conn: Connection
+    ) -> None:
+        number = new_order(conn)
+        street.happens("midtrans", number, "paid", fee_rupiah=705)
+        assert (order_status(conn, number), anomalies(conn)) == ("paid", [])
+        assert payments(conn)[0][2] == 150_000
+        street.happens("midtrans", number, "refunded")
+        assert (order_status(conn, number), anomalies(conn)) == ("refunded", [])
 
     def test_about_no_order_is_refused(self, street: Street) -> None:
         with pytest.raises(Exception, match="There is no order of this number"):

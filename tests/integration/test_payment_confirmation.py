@@ -15,7 +15,6 @@ from skincare.payments.models import Attempt, EventStatus, Report
 from tests.fakes.gateway_client import report_of
 from tests.http import RecordingPublisher
 from tests.log import recorded_log
-from tests.midtrans_stub import MidtransStub
 from tests.payments import (
     KNOWN,
     anomalies,
@@ -28,7 +27,8 @@ from tests.payments import (
     run_jobs,
     take_in,
 )
-from tests.webhooks import NOW, SECRETS
+from tests.scripted_service import ScriptedService, http
+from tests.webhooks import BODIES, NOW
 
 TOTAL = 150_000
 ASKED = pytest.mark.parametrize("gateway", ["midtrans", "xendit"])
@@ -166,12 +166,10 @@ class TestAnEventThatIsConfirmed:
             "gross_amount": f"{TOTAL + 705}.00",
             "metadata": {"extra_info": {"gross_amount_info": info}},
         }
-        with MidtransStub(SECRETS["midtrans"]) as stub:
-            client = MidtransClient(stub.url, stub.url, secrets=KNOWN)
-            client.start(attempt)
-            stub.settle(attempt.reference, transaction_id="transaction-1", **told_there)
+        status_there = BODIES["midtrans"] | told_there | {"order_id": attempt.reference}
+        with ScriptedService(http(200, status_there)) as service:
             told(app, attempt, **told_there)
-            run_jobs(replace(app, gateways={"midtrans": client}))
+            run_jobs(replace(app, gateways={"midtrans": MidtransClient(service.url, service.url, secrets=KNOWN)}))
         # A breakdown that does not add up to the gross amount is worth nothing.
         paid = (TOTAL, []) if status == "paid" else (TOTAL + 705, ["wrong_amount"])
         assert order_status(conn, number) == status
