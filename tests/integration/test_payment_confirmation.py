@@ -166,7 +166,7 @@ class TestAnEventThatIsConfirmed:
             "gross_amount": f"{TOTAL + 705}.00",
             "metadata": {"extra_info": {"gross_amount_info": info}},
         }
-        status_there = BODIES["midtrans"] | told_there | {"order_id": attempt.reference}
+        status_there = dict(BODIES["midtrans"]) | told_there | {"order_id": attempt.reference}
         with ScriptedService(http(200, status_there)) as service:
             told(app, attempt, **told_there)
             run_jobs(replace(app, gateways={"midtrans": MidtransClient(service.url, service.url, secrets=KNOWN)}))
