@@ -4,7 +4,7 @@ import os
 import time
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -20,6 +20,8 @@ from tests.moto_server import PATIENT, ShiftedClock, create_queue
 from tests.support.forked import Forked
 
 STOCK = 10
+_TERMS = replace(factories.UNLIMITED, window=timedelta(hours=23))
+"""No order expires in the hours that a test lets pass."""
 
 
 @dataclass
@@ -42,7 +44,7 @@ class Shop:
     def place(self, user_id: str, *, email: str = "buyer@example.com") -> None:
         self.fill_cart(user_id)
         request = factories.make_place_order(user_id, email=email)
-        place_order(request, terms=factories.UNLIMITED, database=self.app.database, publisher=self.app.publisher)
+        place_order(request, terms=_TERMS, database=self.app.database, publisher=self.app.publisher)
 
     def mails(self) -> int:
         return len(Path(self.environ["MAIL_FILE"]).read_text().splitlines())
