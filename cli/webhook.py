@@ -50,6 +50,10 @@ def send(
         int | None,
         typer.Option(metavar="RUPIAH", parser=read_rupiah, help="59000 or Rp59.000; the order's total by default."),
     ] = None,
+    fee: Annotated[
+        int,
+        typer.Option(metavar="RUPIAH", parser=read_rupiah, help="What Midtrans puts on top for the customer to pay."),
+    ] = 0,
     bad_signature: Annotated[bool, typer.Option("--bad-signature", help="Sign with another secret.")] = False,
     duplicate: Annotated[int, typer.Option(min=0, max=100, help="How many more times to send the same event.")] = 0,
     old: Annotated[bool, typer.Option("--old", help="Sign a time of ten minutes ago.")] = False,
@@ -67,6 +71,8 @@ def send(
 
     if old and gateway not in TIMED:
         raise typer.BadParameter(f"{gateway} signs no time", param_hint="--old")
+    if fee and gateway is not GatewayName.MIDTRANS:
+        raise typer.BadParameter(f"{gateway} puts nothing on top", param_hint="--fee")
     now = datetime.now(UTC)
     with plain_errors():
         key = webhook_secret(known_secrets(), f"{gateway} forged" if bad_signature else gateway)
@@ -77,6 +83,7 @@ def send(
             status=status_of(gateway, status),
             amount_rupiah=_total(order) if amount is None else amount,
             occurred_at=now,
+            fee_rupiah=fee,
         )
         client = LoopbackClient(f"http://{LOOPBACK}:{LocalSettings.from_env().port}")
         if gateway in ASKED and not bad_signature:

@@ -7,7 +7,7 @@ from constructs import Construct
 
 from infra.acknowledgements import acknowledge
 from infra.alarm import Alarms
-from infra.api_alarms import add_api_alarms, add_webhook_alarm
+from infra.api_alarms import add_api_alarms, add_webhook_alarm, count_misconfigured_gateways
 from infra.build import Build
 from infra.customers import UserPool
 from infra.dashboard import Dashboard
@@ -69,6 +69,7 @@ class ApiStack(cdk.Stack):
         crashes = add_function_alarms(alarms, self.function, short="api", hurts=hurts)
         errors = add_api_alarms(alarms, self.http.api)
         add_webhook_alarm(alarms, stage=stage, api=self.function)
+        count_misconfigured_gateways(stage=stage, api=self.function)
         if stage.canary:
             group = codedeploy.LambdaDeploymentGroup(
                 self,

@@ -37,6 +37,13 @@ def add_api_alarms(alarms: Alarms, api: apigw.HttpApi) -> cw.Alarm:
     return errors
 
 
+def count_misconfigured_gateways(*, stage: Stage, api: ShopFunction) -> None:
+    """Let the API's log count for the alarm of the workers: a payment that cannot be started is the same trouble."""
+    count_in_log(
+        api, LogMetric.GATEWAY_MISCONFIGURED, stage=stage, log=api.log, event=rules.GATEWAY_MISCONFIGURED_EVENT
+    )
+
+
 def add_webhook_alarm(alarms: Alarms, *, stage: Stage, api: ShopFunction) -> None:
     """Add the one for webhooks whose signature is not of a secret that we know, and count those that mean nothing."""
     count_in_log(api, LogMetric.PAYMENT_EVENTS_IGNORED, stage=stage, log=api.log, event=rules.EVENT_IGNORED_EVENT)

@@ -92,6 +92,7 @@ def _payments(stage: Stage) -> list[cw.GraphWidget]:
             shop_metric(stage, ShopMetric.CORRECTED_PAYMENT_EVENTS, statistic="Maximum", label="corrected"),
             log_metric(stage, LogMetric.PAYMENT_EVENTS_IGNORED),
         ),
+        _graph("Gateways that do not let us in", log_metric(stage, LogMetric.GATEWAY_MISCONFIGURED)),
     ]
 
 

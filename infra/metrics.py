@@ -41,6 +41,7 @@ class LogMetric(StrEnum):
     EMAIL_SENDING_STOPPED = "EmailSendingStopped"
     WEBHOOKS_REFUSED = "WebhooksRefused"
     PAYMENT_EVENTS_IGNORED = "PaymentEventsIgnored"
+    GATEWAY_MISCONFIGURED = "GatewayMisconfigured"
 
 
 def shop_metric(

@@ -14,7 +14,13 @@ from infra.oncall import Oncall
 from infra.outbox_relay import OutboxRelay
 from infra.stage import Stage
 from infra.worker import Worker
-from infra.workers_alarms import add_job_alarms, add_mail_alarm, add_mail_event_alarm, add_payment_alarms
+from infra.workers_alarms import (
+    add_gateway_alarm,
+    add_job_alarms,
+    add_mail_alarm,
+    add_mail_event_alarm,
+    add_payment_alarms,
+)
 from skincare.jobs.queues import QueueName
 
 _SETS_OFF = {QueueName.PAYMENTS: tuple(QueueName)}
@@ -52,6 +58,7 @@ class WorkersStack(cdk.Stack):
         add_job_alarms(alarms, stage=stage, relay_failures=self.relay.failures)
         add_mail_alarm(alarms, stage=stage, worker=self.workers[QueueName.NOTIFICATIONS].run)
         add_payment_alarms(alarms, stage=stage)
+        add_gateway_alarm(alarms, stage=stage, worker=self.workers[QueueName.PAYMENTS].run)
         cdk.CfnOutput(self, "OncallFunction", value=self.oncall.run.name)
 
     def _worker(self, queue: QueueName) -> Worker:

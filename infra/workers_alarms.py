@@ -84,6 +84,20 @@ def add_mail_alarm(alarms: Alarms, *, stage: Stage, worker: ShopFunction) -> Non
     )
 
 
+def add_gateway_alarm(alarms: Alarms, *, stage: Stage, worker: ShopFunction) -> None:
+    """Add the one for a payment gateway that does not let us in. The API's log counts for it as well."""
+    event = rules.GATEWAY_MISCONFIGURED_EVENT
+    alarms.add(
+        rules.GATEWAY_MISCONFIGURED.name,
+        metric=count_in_log(worker, LogMetric.GATEWAY_MISCONFIGURED, stage=stage, log=worker.log, event=event),
+        threshold=rules.GATEWAY_MISCONFIGURED.threshold,
+        broke=f"A payment gateway refuses our key, or its address is wrong ({event}).",
+        hurts="Customers cannot pay; refunds, expiries and unconfirmed payments wait until it is mended.",
+        runbook=rules.GATEWAY_MISCONFIGURED.runbook,
+        first="skincare jobs list --queue payments --state retry_waiting --stage {stage}",
+    )
+
+
 def add_payment_alarms(alarms: Alarms, *, stage: Stage) -> None:
     """Add those for events that changed nothing yet and for money that does not fit its order."""
     alarms.add(

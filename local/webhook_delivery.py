@@ -62,6 +62,7 @@ def note_at_gateway(client: LoopbackClient, gateway: str, what: Occurrence, *, k
         "status": what.status,
         "amount_rupiah": what.amount_rupiah,
         "occurred_at": what.occurred_at.isoformat(),
+        "fee_rupiah": what.fee_rupiah,
     }
     login = "Basic " + base64.b64encode(f"{key}:".encode()).decode()
     try:

@@ -46,6 +46,8 @@ class Occurrence:
     refund_id: str | None = None
     total_rupiah: int | None = None
     """What the whole payment is about, where that is known."""
+    fee_rupiah: int = 0
+    """What the customer pays to Midtrans on top of the order's price."""
 
     @property
     def refund_key(self) -> str | None:
@@ -82,6 +84,21 @@ def status_of(gateway: str, word: str) -> str:
     return next((status for status, other in _WORDS.get(gateway, {}).items() if other == word), word)
 
 
+def with_fee(price_rupiah: int, fee_rupiah: int) -> dict[str, Any]:
+    """Return how Midtrans tells of a fee that it put on top of a price, nothing where it put none.
+
+    https://docs.midtrans.com/docs/snap-advanced-feature#automatic-fee-imposition
+    """
+    if not fee_rupiah:
+        return {}
+    told = {
+        "original_amount": str(price_rupiah),
+        "gross_amount": str(price_rupiah + fee_rupiah),
+        "customer_imposed_payment_fee": str(fee_rupiah),
+    }
+    return {"metadata": {"extra_info": {"gross_amount_info": told}}}
+
+
 def _standard_webhooks(what: Occurrence, word: str, secret: str, sent_at: datetime) -> SignedRequest:
     body = _json(
         event_id=what.event_id,
@@ -106,7 +123,7 @@ def _midtrans(what: Occurrence, word: str, secret: str, _: datetime) -> SignedRe
     is_refund = word in {"refund", "partial_refund"}
     # The amount of a refund has a member of its own.
     total = what.total_rupiah if is_refund and what.total_rupiah is not None else what.amount_rupiah
-    amount = f"{total}.00"
+    amount = f"{total + what.fee_rupiah}.00"
     content: dict[str, Any] = {
         "transaction_time": what.occurred_at.astimezone(midtrans.JAKARTA).strftime("%Y-%m-%d %H:%M:%S"),
         "transaction_status": word,
@@ -116,7 +133,7 @@ def _midtrans(what: Occurrence, word: str, secret: str, _: datetime) -> SignedRe
         "gross_amount": amount,
         "currency": "IDR",
         "signature_key": midtrans.sign(secret, what.order_number, "200", amount),
-    }
+    } | with_fee(total, what.fee_rupiah)
     if is_refund:
         content |= {"refund_key": what.refund_id or what.event_id, "refund_amount": f"{what.amount_rupiah}.00"}
     return SignedRequest(f"{_ROOT}/midtrans", _json(**content), {})

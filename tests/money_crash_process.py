@@ -6,7 +6,7 @@ Everything in it is real but the gateway, which is a file: what it did is not ta
 import json
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from skincare.payments import repository as payments
 from skincare.payments import service
 from skincare.payments.expiry import repository as expiry
 from skincare.payments.expiry import service as expiry_service
-from skincare.payments.models import Attempt, EventStatus, Refund, Report
+from skincare.payments.models import Attempt, Closing, EventStatus, Refund, Report
 from skincare.payments.refunds import repository as refunds
 from skincare.payments.unknown_words import repository as unknown_words
 from tests import crash_process
@@ -42,8 +42,11 @@ class FileGateway:
     def start(self, attempt: Attempt) -> str:
         raise NotImplementedError
 
-    def transactions(self, attempt: Attempt) -> Sequence[Report]:
+    def transactions(self, attempt: Attempt, transaction_ids: Collection[str] = ()) -> Sequence[Report]:
         return [report_of(attempt.reference, "one", EventStatus.PAID)] if self._paid.exists() else []
+
+    def close(self, attempt: Attempt, transaction_ids: Collection[str] = ()) -> Closing:
+        return Closing.PAID if self._paid.exists() else Closing.CLOSED
 
     def refund(self, refund: Refund) -> None:
         with self._refunds.open("a") as file:
@@ -67,6 +70,8 @@ POINTS: dict[str, tuple[str, Any, str]] = {
     "order in question": ("expire", expiry, "load"),
     "gateway asked": ("expire", FileGateway, "transactions"),
     "answers kept": ("expire", expiry_service, "keep"),
+    "closed at the gateway": ("expire", FileGateway, "close"),
+    "closing marked": ("expire", expiry, "mark_checked"),
     "expired": ("expire", expiry, "expire"),
     "expiry settled": ("expire", lease, "settle"),
     "gateway asked, and it is paid": ("paid after all", FileGateway, "transactions"),

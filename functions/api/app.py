@@ -96,6 +96,7 @@ MEANINGS: dict[type[Exception], Meaning] = {
         problems.ORDER_NOT_CANCELLABLE, lambda error: {"order_status": error.status}
     ),
     payment_errors.OrderNotPayable: Meaning(problems.ORDER_NOT_PAYABLE, lambda error: {"order_status": error.status}),
+    payment_errors.GatewayRefused: Meaning(problems.PAYMENT_REFUSED),
     order_errors.CheckoutOvertaken: Meaning(problems.CONCURRENT_REQUEST, headers=_retry_after),
     LockUnavailable: Meaning(problems.CONCURRENT_REQUEST, headers=_retry_after),
     errors.BodyTooLarge: Meaning(problems.BODY_TOO_LARGE),

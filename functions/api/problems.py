@@ -173,6 +173,13 @@ ORDER_NOT_PAYABLE = ProblemType(
     "The order is not pending any more, or its time to be paid is over.",
     StatusProblem,
 )
+PAYMENT_REFUSED = ProblemType(
+    "payment_refused",
+    409,
+    "The payment gateway refuses",
+    "The payment gateway does not take a payment of this order, for instance because its total is below the least that"
+    " it collects. Repeating the request does not help.",
+)
 CONCURRENT_REQUEST = ProblemType(
     "concurrent_request",
     409,

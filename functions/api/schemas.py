@@ -84,10 +84,8 @@ class OrderRequest(RequestModel):
     note: _Lines | None = None
 
 
-class PaymentQuery(BaseModel):
+class PaymentQuery(Query):
     """How the customer means to pay."""
-
-    model_config = ConfigDict(frozen=True)
 
     way_to_pay: Annotated[
         WayToPay | None,

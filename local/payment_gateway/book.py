@@ -16,7 +16,10 @@ OURS = "standard_webhooks"
 
 @dataclass(frozen=True)
 class Entry:
-    """Something that happened to a transaction; `refund_id` names a refund. Times are RFC 3339."""
+    """Something that happened to a transaction; `refund_id` names a refund. Times are RFC 3339.
+
+    `fee_rupiah` is what the customer pays to the gateway on top of the amount.
+    """
 
     event_id: str
     transaction_id: str
@@ -24,6 +27,7 @@ class Entry:
     amount_rupiah: int
     occurred_at: str
     refund_id: str | None = None
+    fee_rupiah: int = 0
 
 
 @dataclass
@@ -35,10 +39,18 @@ class Payment:
     expires_at: str
     entries: list[Entry] = field(default_factory=list)
     gateway: str = OURS
+    is_closed: bool = False
+    """Whether the shop told us to take no money for it any more."""
 
     @property
     def paid(self) -> Entry | None:
         return next((entry for entry in self.entries if entry.status == "paid"), None)
+
+    @property
+    def waiting(self) -> Entry | None:
+        """The transaction for which a customer has chosen how to pay, and whose money has not come."""
+        newest = self.entries[-1] if self.entries else None
+        return newest if newest and newest.status == "pending" else None
 
     @property
     def left_rupiah(self) -> int:
@@ -53,7 +65,7 @@ class Payment:
             if self.left_rupiah == self.paid.amount_rupiah:
                 return "paid"
             return "refunded" if self.left_rupiah == 0 else "partially_refunded"
-        over = datetime.fromisoformat(self.expires_at) <= datetime.now(UTC)
+        over = self.is_closed or datetime.fromisoformat(self.expires_at) <= datetime.now(UTC)
         return "closed" if over or any(entry.status == "expired" for entry in self.entries) else "open"
 
 
@@ -74,7 +86,19 @@ class Book:
                 self._save()
             elif (known.amount_rupiah, known.gateway) != (amount_rupiah, gateway):
                 raise _refused(409, "The reference belongs to a payment of another amount or gateway.")
+            elif known.is_closed:
+                raise _refused(409, "The payment was closed.")
             return known
+
+    def close(self, reference: str) -> Payment:
+        """Let nobody pay a payment any more, unless somebody has; closed again, it stays as it is."""
+        with self._lock:
+            payment = self._known(reference)
+            if payment.paid is not None:
+                raise _refused(409, "The payment is paid.")
+            payment.is_closed = True
+            self._save()
+            return payment
 
     def known(self, name: str, *, gateway: str) -> Payment | None:
         """Return a gateway's payment by its reference or by a transaction, None where there is none."""
@@ -108,7 +132,15 @@ class Book:
                 return payment, self._give_back(payment, payment.left_rupiah, refund_id=str(uuid.uuid4()))
             if payment.state != "open":
                 raise _refused(409, f"The payment is {payment.state.replace('_', ' ')}.")
-            return payment, self._add(payment, f"trx-{uuid.uuid4().hex[:12]}", what, payment.amount_rupiah)
+            return payment, self._try(payment, what)
+
+    def expire(self, reference: str) -> tuple[Payment, Entry]:
+        """End a payment that nobody has made, also after its time; refused for one that was made or has ended."""
+        with self._lock:
+            payment = self._known(reference)
+            if payment.paid is not None or any(entry.status == "expired" for entry in payment.entries):
+                raise _refused(409, f"The payment is {payment.state.replace('_', ' ')}.")
+            return payment, self._try(payment, "expired")
 
     def refund(self, transaction_id: str, amount_rupiah: int, refund_id: str) -> tuple[Payment, Entry, bool]:
         """Give money of a transaction back, once per `refund_id`; the last tells whether this call did."""
@@ -128,6 +160,12 @@ class Book:
             raise _refused(409, f"There are {left} rupiah to give back.")
         status = "refunded" if amount_rupiah == left else "partially_refunded"
         return self._add(payment, payment.paid.transaction_id, status, amount_rupiah, refund_id=refund_id)
+
+    def _try(self, payment: Payment, what: str) -> Entry:
+        """Add what came of the transaction that waits for its money, or else of a new one."""
+        waiting = payment.waiting
+        transaction_id = waiting.transaction_id if waiting else f"trx-{uuid.uuid4().hex[:12]}"
+        return self._add(payment, transaction_id, what, payment.amount_rupiah)
 
     def _add(
         self, payment: Payment, transaction_id: str, status: str, amount_rupiah: int, *, refund_id: str | None = None

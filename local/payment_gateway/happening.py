@@ -20,7 +20,8 @@ class Happenings:
     def note(self, gateway: str, what: Occurrence) -> Occurrence:
         """Let the gateway know of an occurrence; return it as that gateway calls it, by the attempt's reference.
 
-        A payment that the shop never started there is started. Raises `Refused` for an order that is not there.
+        A payment that the shop never started there is started. Raises `Refused` for an order that is not there, and
+        for one whose end is too near.
         """
         attempt = self._attempt(gateway, what.order_number)
         self._book.open(attempt.reference, attempt.amount_rupiah, attempt.expires_at.isoformat(), gateway=gateway)
@@ -32,8 +33,14 @@ class Happenings:
             order_id = lock_order(conn, OrderNumber(order_number))
             if order_id is None:
                 raise Refused(404, "order_unknown", "No such order", "There is no order of this number.")
-            started = attempts.of_order(conn, order_number, gateway=gateway)
-            return started[0] if started else attempts.open_next(conn, order_id, gateway=gateway).attempt
+            if known := attempts.of_order(conn, order_number, gateway=gateway):
+                return known[0]
+            started = attempts.open_next(conn, order_id, gateway=gateway)
+            if started is None:
+                raise Refused(
+                    409, "order_not_payable", "Too late", "The order's time to be paid is over, or nearly so."
+                )
+            return started.attempt
 
 
 def _entry(what: Occurrence) -> Entry:
@@ -44,4 +51,5 @@ def _entry(what: Occurrence) -> Entry:
         amount_rupiah=what.amount_rupiah,
         occurred_at=what.occurred_at.isoformat(),
         refund_id=what.refund_key,
+        fee_rupiah=what.fee_rupiah,
     )

@@ -1,6 +1,6 @@
-"""Midtrans as its documentation describes it: Snap, status and refund, with the statuses and bodies of the sandbox.
+"""Midtrans as its documentation describes it: Snap, status, expire and refund, with statuses and bodies of the sandbox.
 
-https://docs.midtrans.com/reference/backend-integration and …/get-transaction-status
+https://docs.midtrans.com/reference/backend-integration, …/get-transaction-status and …/expire-api
 """
 
 import re
@@ -13,12 +13,12 @@ from urllib.parse import quote
 from local.payment_gateway.answer import Answer
 from local.payment_gateway.book import Book, Entry, Payment
 from local.problems import Refused
-from local.webhooks import word_of
+from local.webhooks import with_fee, word_of
 from skincare.payments.gateways.midtrans import JAKARTA
 from skincare.payments.models import EventStatus
 
 NAME = "midtrans"
-_PATH = re.compile(r"/v2/([^/]+)/(status|refund)")
+_PATH = re.compile(r"/v2/([^/]+)/(status|refund|expire)")
 _CODES = {"pending": "201", "deny": "202", "expire": "407"}
 _TRIES = {EventStatus.PENDING, EventStatus.FAILED, EventStatus.EXPIRED}
 _LONGEST = timedelta(days=1)
@@ -36,17 +36,23 @@ class Midtrans:
         """Return the answer to a request whose JSON body `read` gives, None where there is nothing."""
         if (method, path) == ("POST", "/snap/v1/transactions"):
             return self._snap(read())
-        match = _PATH.fullmatch(path)
-        if match is None:
+        named = _PATH.fullmatch(path)
+        if named is None:
             return None
-        payment = self._book.known(match[1], gateway=NAME)
+        payment = self._book.known(named[1], gateway=NAME)
         # Nobody has chosen how to pay before something happened.
         if payment is None or not payment.entries:
             return Answer(404, _refusal("404", "Transaction doesn't exist."))
-        if (method, match[2]) == ("GET", "status"):
-            return Answer(200, transaction(payment))
-        if (method, match[2]) == ("POST", "refund"):
-            return self._refund(payment, read())
+        return self._about(payment, method, named[2], read)
+
+    def _about(self, payment: Payment, method: str, what: str, read: Callable[[], Mapping[str, Any]]) -> Answer | None:
+        match method, what:
+            case "GET", "status":
+                return Answer(200, transaction(payment))
+            case "POST", "expire":
+                return self._expire(payment)
+            case "POST", "refund":
+                return self._refund(payment, read())
         return None
 
     def _snap(self, body: Mapping[str, Any]) -> Answer:
@@ -64,14 +70,24 @@ class Midtrans:
         url = f"{self._page_url}?reference={quote(reference)}"
         return Answer(201, {"token": str(uuid.uuid4()), "redirect_url": url})
 
+    def _expire(self, payment: Payment) -> Answer:
+        if payment.waiting is None:
+            return _unchangeable()
+        try:
+            payment, entry = self._book.expire(payment.reference)
+        except Refused:
+            return _unchangeable()
+        told = transaction(payment) | {"status_message": "Success, transaction has expired"}
+        return Answer(200, told, event=(payment, entry))
+
     def _refund(self, payment: Payment, body: Mapping[str, Any]) -> Answer:
         key, amount = body.get("refund_key"), body.get("amount")
         if payment.paid is None or not isinstance(key, str) or not isinstance(amount, int):
-            return Answer(200, _refusal("412", "Merchant cannot modify the status of the transaction"))
+            return _unchangeable()
         try:
             _, entry, is_new = self._book.refund(payment.paid.transaction_id, amount, key)
         except Refused:
-            return Answer(200, _refusal("412", "Merchant cannot modify the status of the transaction"))
+            return _unchangeable()
         told = {"status_code": "200", "refund_key": key, "order_id": payment.reference}
         return Answer(200, told, event=(payment, entry) if is_new else None)
 
@@ -84,19 +100,20 @@ def transaction(payment: Payment) -> dict[str, Any]:
     word = word_of(NAME, newest.status)
     is_made_of_a_payment = bool(refunds) or newest.status == EventStatus.CHARGEBACK
     total = payment.amount_rupiah if is_made_of_a_payment else newest.amount_rupiah
+    price, fee = payment.paid.amount_rupiah if payment.paid else total, (payment.paid or newest).fee_rupiah
     told: dict[str, Any] = {
         "status_code": _CODES.get(word, "200"),
         "status_message": "Success, transaction is found",
         "transaction_id": (payment.paid or newest).transaction_id,
         "order_id": payment.reference,
-        "gross_amount": f"{payment.paid.amount_rupiah if payment.paid else total}.00",
+        "gross_amount": f"{price + fee}.00",
         "currency": "IDR",
         "payment_type": "qris",
         "transaction_time": _naive(newest.occurred_at),
         "transaction_status": word,
         "fraud_status": "accept",
         "merchant_id": "G000000000",
-    }
+    } | with_fee(price, fee)
     if payment.paid:
         told["settlement_time"] = _naive(payment.paid.occurred_at)
     if refunds:
@@ -118,6 +135,11 @@ def _refund(number: int, entry: Entry) -> dict[str, Any]:
 def _naive(moment: str) -> str:
     """Return a time as Midtrans writes it: Jakarta's, without a zone."""
     return datetime.fromisoformat(moment).astimezone(JAKARTA).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _unchangeable() -> Answer:
+    """Refuse, as it does over HTTP with 200, also the refund of a card that is charged and not yet settled."""
+    return Answer(200, _refusal("412", "Merchant cannot modify the status of the transaction"))
 
 
 def _refusal(code: str, message: str) -> dict[str, Any]:

@@ -33,5 +33,6 @@ class Sender:
             occurred_at=datetime.fromisoformat(entry.occurred_at),
             refund_id=entry.refund_id,
             total_rupiah=payment.amount_rupiah,
+            fee_rupiah=(payment.paid or entry).fee_rupiah,
         )
         return deliver(what, delivery, signer=self._signers[payment.gateway], shop=self._shop)

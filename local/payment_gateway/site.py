@@ -37,6 +37,7 @@ _ACT = PAGE + "act"
 
 _HAPPENINGS = "happenings"
 _TRANSACTIONS = re.compile(r"/payments/([^/]+)/transactions")
+_CLOSE = re.compile(r"/payments/([^/]+)/close")
 _REFUNDS = re.compile(r"/transactions/([^/]+)/refunds")
 _STATIC = Path(__file__).parent / "static"
 _ACTIONS = {"pay": "paid", "fail": "failed", "expire": "expired", "refund": "refunded"}
@@ -117,6 +118,8 @@ class PaymentSite:
         if request.method == "GET" and (match := _TRANSACTIONS.fullmatch(path)):
             payment = self._book.find(match[1])
             return Answer(200, {"transactions": [_reported(payment, entry) for entry in payment.entries]})
+        if request.method == "POST" and (match := _CLOSE.fullmatch(path)):
+            return Answer(200, {"state": self._book.close(match[1]).state})
         if request.method == "POST" and (match := _REFUNDS.fullmatch(path)):
             wishes = json_body(request)
             payment, entry, is_new = self._book.refund(
@@ -136,6 +139,7 @@ class PaymentSite:
             status=_text(wishes, "status"),
             amount_rupiah=_rupiah(wishes, "amount_rupiah", least=0),
             occurred_at=datetime.fromisoformat(_moment(wishes, "occurred_at")),
+            fee_rupiah=_rupiah({"fee_rupiah": 0} | wishes, "fee_rupiah", least=0),
         )
         noted = self._happenings.note(gateway, what)
         return _json({"reference": noted.order_number, "total_rupiah": noted.total_rupiah}, 201)

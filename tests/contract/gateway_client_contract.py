@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from skincare.payments.errors import GatewayRefused, GatewayUnavailable
-from skincare.payments.models import Attempt, EventStatus, Refund, Report
+from skincare.payments.models import Attempt, Closing, EventStatus, Refund, Report
 from skincare.payments.ports import GatewayClient
 
 _numbers = itertools.count(1)
@@ -25,6 +25,8 @@ class Bench:
     pay: Callable[[Attempt], None]
     unreachable: GatewayClient
     """A client whose gateway does not answer."""
+    wait_for_money: Callable[[Attempt], None] = lambda _: None
+    """Lets a customer choose a way to pay at which the gateway then waits for the money."""
 
 
 def new_attempt() -> Attempt:
@@ -81,6 +83,28 @@ class GatewayClientContract:
             assert report.transaction_id
             assert report.refund_key is None
 
+    class TestClosing:
+        def test_lets_nobody_pay_any_more(self, bench: Bench) -> None:
+            attempt = new_attempt()
+            bench.client.start(attempt)
+            bench.wait_for_money(attempt)
+            assert bench.client.close(attempt) is Closing.CLOSED
+            assert all(report.status is EventStatus.EXPIRED for report in bench.client.transactions(attempt))
+
+        def test_again_changes_nothing(self, bench: Bench) -> None:
+            attempt = new_attempt()
+            bench.client.start(attempt)
+            bench.wait_for_money(attempt)
+            assert [bench.client.close(attempt) for _ in range(2)] == [Closing.CLOSED, Closing.CLOSED]
+
+        def test_comes_too_late_for_what_is_paid(self, bench: Bench) -> None:
+            attempt, paid = paid_attempt(bench)
+            assert [bench.client.close(attempt) for _ in range(2)] == [Closing.PAID, Closing.PAID]
+            assert list(bench.client.transactions(attempt)) == [paid]
+
+        def test_of_what_nobody_started_finds_nothing(self, bench: Bench) -> None:
+            assert bench.client.close(new_attempt()) is Closing.UNKNOWN
+
     class TestGivingBack:
         def test_in_parts_is_told_part_by_part_beside_the_payment(self, bench: Bench) -> None:
             attempt, paid = paid_attempt(bench)
@@ -119,5 +143,7 @@ class GatewayClientContract:
                 bench.unreachable.start(attempt)
             with pytest.raises(GatewayUnavailable):
                 bench.unreachable.transactions(attempt)
+            with pytest.raises(GatewayUnavailable):
+                bench.unreachable.close(attempt)
             with pytest.raises(GatewayUnavailable):
                 bench.unreachable.refund(Refund(attempt.order_number, "trx", TOTAL, "key", "no reason"))

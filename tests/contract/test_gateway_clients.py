@@ -1,34 +1,23 @@
 """The clients of payment gateways and the fake keep one contract; the real ones over real sockets."""
 
-import contextlib
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from werkzeug import Request, Response
-from werkzeug.serving import make_server
 
-from local.logbook import LogBook
-from local.payment_gateway import PaymentSite
 from local.payment_gateway.book import Book
-from local.payment_gateway.sender import Sender
-from local.problems import Refused
 from local.settings import PAYMENT_API
-from local.webhook_delivery import Signer
 from skincare.adapters.gateways.midtrans import MidtransClient
 from skincare.adapters.gateways.standard_webhooks import StandardWebhooksClient
 from skincare.adapters.gateways.xendit import XenditClient
-from skincare.payments.errors import GatewayRefused, GatewayUnavailable
-from skincare.payments.models import Attempt
+from skincare.payments.errors import GatewayMisconfigured, GatewayUnavailable, ReferenceTaken
+from skincare.payments.models import Attempt, Closing, EventStatus
 from skincare.payments.ports import GatewayClient
 from tests.contract.gateway_client_contract import Bench, GatewayClientContract, new_attempt
-from tests.fakes.gateway_client import FakeGatewayClient
-from tests.webhooks import OTHER_SECRETS, SECRETS, FixedSecrets
+from tests.fakes.gateway_client import FakeGatewayClient, report_of
+from tests.payment_gateways import KEYS, NOBODY, payment_gateways
+from tests.webhooks import SECRETS, FixedSecrets
 
-API_KEY = "xnd_development_EXAMPLE"
-KEYS = FixedSecrets({**{gateway: (secret,) for gateway, secret in SECRETS.items()}, "xendit_api": (API_KEY,)})
-NOBODY = "http://127.0.0.1:1"
 OURS = "standard_webhooks"
 
 
@@ -36,33 +25,14 @@ class TestTheFake(GatewayClientContract):
     @pytest.fixture
     def bench(self) -> Bench:
         client, unreachable = FakeGatewayClient(), FakeGatewayClient()
-        for _ in range(3):
+        for _ in range(4):
             unreachable.fail_next(GatewayUnavailable(OURS, "timeout"))
-        return Bench(client, client.pay, unreachable)
-
-
-@contextlib.contextmanager
-def payment_gateways(folder: Path) -> Iterator[tuple[str, Book]]:
-    """Serve the gateways of the local system; yield the address of their APIs and what they know."""
-    book = Book(folder / "payments.json")
-    log = LogBook(folder, None)
-    signers = {name: Signer(name, SECRETS[name], OTHER_SECRETS[name]) for name in SECRETS}
-    keys = {name: SECRETS[name] for name in (OURS, "midtrans")} | {"xendit": API_KEY}
-    site = PaymentSite(book, Sender(NOBODY, signers), shop_url=NOBODY, api_keys=keys, log=log)
-
-    @Request.application
-    def serve(request: Request) -> Response:
-        try:
-            return site.answer(request) or Response(status=404)
-        except Refused as refusal:
-            return refusal.response("request-1")
-
-    server = make_server("127.0.0.1", 0, serve, threaded=True)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.port}{PAYMENT_API}", book
-    server.shutdown()
-    server.server_close()
-    log.close()
+        return Bench(
+            client,
+            client.pay,
+            unreachable,
+            lambda attempt: client.tell(attempt.reference, report_of(attempt.reference, status=EventStatus.PENDING)),
+        )
 
 
 class TestOurOwnGateway(GatewayClientContract):
@@ -70,7 +40,7 @@ class TestOurOwnGateway(GatewayClientContract):
     def bench(self, tmp_path: Path) -> Iterator[Bench]:
         with payment_gateways(tmp_path) as (url, book):
             yield Bench(
-                StandardWebhooksClient(url, secrets=KEYS),
+                StandardWebhooksClient(f"{url}{PAYMENT_API}", secrets=KEYS),
                 lambda attempt: pay(book, attempt),
                 StandardWebhooksClient(NOBODY, secrets=KEYS),
             )
@@ -79,20 +49,46 @@ class TestOurOwnGateway(GatewayClientContract):
 class TestMidtrans(GatewayClientContract):
     @pytest.fixture
     def bench(self, tmp_path: Path) -> Iterator[Bench]:
-        with payment_gateways(tmp_path) as (apis, book):
-            url = f"{apis}/midtrans"
+        with payment_gateways(tmp_path) as (home, book):
+            url = f"{home}{PAYMENT_API}/midtrans"
             yield Bench(
                 MidtransClient(url, url, secrets=KEYS),
                 lambda attempt: pay(book, attempt),
                 MidtransClient(NOBODY, NOBODY, secrets=KEYS),
+                lambda attempt: wait_for_money(book, attempt),
             )
 
     def test_a_reference_that_was_paid_gets_no_other_page(self, bench: Bench) -> None:
         attempt = new_attempt()
         bench.client.start(attempt)
         bench.pay(attempt)
-        with pytest.raises(GatewayRefused, match="status 400"):
+        with pytest.raises(ReferenceTaken):
             bench.client.start(attempt)
+
+    def test_what_waits_for_money_is_told_as_pending_until_it_comes(self, bench: Bench) -> None:
+        attempt = new_attempt()
+        bench.client.start(attempt)
+        bench.wait_for_money(attempt)
+        (pending,) = bench.client.transactions(attempt)
+        bench.pay(attempt)
+        (paid,) = bench.client.transactions(attempt)
+        assert [pending.status, paid.status] == [EventStatus.PENDING, EventStatus.PAID]
+        assert pending.transaction_id == paid.transaction_id
+
+    def test_a_page_where_nobody_chose_how_to_pay_cannot_be_closed(self, bench: Bench) -> None:
+        attempt = new_attempt()
+        bench.client.start(attempt)
+        assert bench.client.close(attempt) is Closing.UNKNOWN
+        bench.pay(attempt)
+        assert bench.client.close(attempt) is Closing.PAID
+
+    def test_is_closed_by_its_transaction_as_well(self, bench: Bench) -> None:
+        attempt = new_attempt()
+        bench.client.start(attempt)
+        bench.wait_for_money(attempt)
+        (pending,) = bench.client.transactions(attempt)
+        assert bench.client.close(new_attempt(), [pending.transaction_id]) is Closing.CLOSED
+        assert [each.status for each in bench.client.transactions(attempt)] == [EventStatus.EXPIRED]
 
 
 class TestXendit(GatewayClientContract):
@@ -103,13 +99,14 @@ class TestXendit(GatewayClientContract):
     def bench(self, tmp_path: Path) -> Iterator[Bench]:
         with payment_gateways(tmp_path) as (url, book):
             yield Bench(
-                XenditClient(f"{url}/xendit", secrets=KEYS),
+                XenditClient(f"{url}{PAYMENT_API}/xendit", secrets=KEYS),
                 lambda attempt: pay(book, attempt),
                 XenditClient(NOBODY, secrets=KEYS),
+                lambda attempt: wait_for_money(book, attempt),
             )
 
     def test_that_does_not_answer_may_answer_later(self, bench: Bench) -> None:
-        for call in (bench.unreachable.start, bench.unreachable.transactions):
+        for call in (bench.unreachable.start, bench.unreachable.transactions, bench.unreachable.close):
             with pytest.raises(GatewayUnavailable):
                 call(new_attempt())
 
@@ -117,16 +114,21 @@ class TestXendit(GatewayClientContract):
 @pytest.mark.parametrize("gateway", ["midtrans", "xendit", OURS])
 def test_a_gateway_answers_nobody_without_its_own_key(tmp_path: Path, gateway: str) -> None:
     wrong = FixedSecrets(dict.fromkeys([*SECRETS, "xendit_api"], ("another",)))
-    with payment_gateways(tmp_path) as (url, _):
+    with payment_gateways(tmp_path) as (home, _):
+        url = f"{home}{PAYMENT_API}"
         clients: dict[str, GatewayClient] = {
             "midtrans": MidtransClient(f"{url}/midtrans", f"{url}/midtrans", secrets=wrong),
             "xendit": XenditClient(f"{url}/xendit", secrets=wrong),
             OURS: StandardWebhooksClient(url, secrets=wrong),
         }
-        with pytest.raises((GatewayRefused, GatewayUnavailable), match="401"):
+        with pytest.raises(GatewayMisconfigured, match="401"):
             clients[gateway].start(new_attempt())
 
 
 def pay(book: Book, attempt: Attempt) -> None:
     # What was written down is what is known after a restart.
     book.happen(attempt.reference, "paid")
+
+
+def wait_for_money(book: Book, attempt: Attempt) -> None:
+    book.happen(attempt.reference, "pending")

@@ -2,11 +2,12 @@
 
 import threading
 from collections import defaultdict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
-from skincare.payments.errors import GatewayRefused
-from skincare.payments.models import Attempt, EventStatus, Refund, Report, attempt_named
+from skincare.payments.errors import GatewayRefused, ReferenceTaken
+from skincare.payments.models import Attempt, Closing, EventStatus, Refund, Report, attempt_named
 
 
 def _at_once() -> None:
@@ -20,10 +21,18 @@ class FakeGatewayClient:
         self.name = name
         self.started: list[Attempt] = []
         self.asked: list[Attempt] = []
+        self.named: Sequence[str] = ()
+        """The transactions that the last question named."""
         self.refunds: list[Refund] = []
         """Each refund once, however often it was asked for."""
+        self.closed: list[str] = []
+        """References, as often as they were closed."""
+        self.ways_known_by_transaction_only: set[str] = set()
+        """References whose transactions are found by their own identifiers alone."""
         self.while_asked: Callable[[], None] = _at_once
         """Runs in the middle of every call: where a test lets time pass."""
+        self.cannot_close: set[str] = set()
+        """References whose payments under way nobody can stop."""
         self._lock = threading.Lock()
         self._failures: deque[Exception] = deque()
         self._reports: defaultdict[str, list[Report]] = defaultdict(list)
@@ -31,14 +40,43 @@ class FakeGatewayClient:
     def start(self, attempt: Attempt) -> str:
         self._answer()
         with self._lock:
+            if attempt.reference in self.closed or attempt.reference in self.ways_known_by_transaction_only:
+                raise ReferenceTaken(self.name)
             self.started.append(attempt)
         return f"https://pay.example.com/{attempt.reference}"
 
-    def transactions(self, attempt: Attempt) -> Sequence[Report]:
+    def transactions(self, attempt: Attempt, transaction_ids: Collection[str] = ()) -> Sequence[Report]:
         self._answer()
         with self._lock:
             self.asked.append(attempt)
-            return tuple(self._reports[attempt.reference])
+            self.named = list(transaction_ids)
+            return self._found(attempt, transaction_ids)
+
+    def close(self, attempt: Attempt, transaction_ids: Collection[str] = ()) -> Closing:
+        self._answer()
+        with self._lock:
+            found = self._found(attempt, transaction_ids)
+            statuses = {report.status for report in found}
+            if EventStatus.PAID in statuses:
+                return Closing.PAID
+            if statuses - {EventStatus.FAILED, EventStatus.EXPIRED} and attempt.reference in self.cannot_close:
+                return Closing.UNDER_WAY
+            if not found and all(attempt.reference != known.reference for known in self.started):
+                return Closing.UNKNOWN
+            self.closed.append(attempt.reference)
+            self._reports[attempt.reference] = [
+                replace(report, status=EventStatus.EXPIRED) if report.status is EventStatus.PENDING else report
+                for report in self._reports[attempt.reference]
+            ]
+            return Closing.CLOSED
+
+    def _found(self, attempt: Attempt, transaction_ids: Collection[str]) -> tuple[Report, ...]:
+        hidden = attempt.reference in self.ways_known_by_transaction_only
+        return tuple(
+            report
+            for report in self._reports[attempt.reference]
+            if not hidden or report.transaction_id in transaction_ids
+        )
 
     def refund(self, refund: Refund) -> None:
         self._answer()

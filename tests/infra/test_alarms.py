@@ -169,6 +169,22 @@ class TestThereIsAnAlarm:
         assert (counted["MetricNamespace"], counted["MetricName"]) == (alarm["Namespace"], metric)
         assert any(f'("{event}"' in text_of(module) for module in python_modules(LAMBDA_CODE)), "nobody logs it"
 
+    def test_for_a_gateway_that_does_not_let_us_in_whoever_meets_it(self, templates: Templates, stage: Stage) -> None:
+        alarm = alarms_of(templates, stage)["gateway-misconfigured"].properties
+        assert (alarm["Namespace"], alarm["MetricName"]) == (f"Skincare/{stage.name}", "GatewayMisconfigured")
+        assert (alarm["Statistic"], alarm["Threshold"]) == ("Sum", 1)
+        event = "payment.gateway_misconfigured"
+        filters = [f for f in templates.of("AWS::Logs::MetricFilter") if event in f.properties["FilterPattern"]]
+        names = {log.logical_id: log.properties.get("LogGroupName") for log in templates.of("AWS::Logs::LogGroup")}
+        assert {names[found.raw["Properties"]["LogGroupName"]["Ref"]] for found in filters} == {
+            f"/aws/lambda/skincare-{stage.name}-{function}" for function in ("api", "worker-payments")
+        }
+        for found in filters:
+            assert found.properties["FilterPattern"] == f'{{ $.message = "{event}" }}'
+            (counted,) = found.properties["MetricTransformations"]
+            assert (counted["MetricNamespace"], counted["MetricName"]) == (alarm["Namespace"], alarm["MetricName"])
+        assert any(f'("{event}"' in text_of(module) for module in python_modules(LAMBDA_CODE)), "nobody logs it"
+
     def test_only_for_metrics_that_functions_write(self) -> None:
         # Not above: it loads the CDK, and every process of the tests collects this module.
         from infra.metrics import ShopMetric

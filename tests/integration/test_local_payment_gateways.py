@@ -1,6 +1,5 @@
 """Midtrans and Xendit of the local system with the shop's own clients: what they tell is believed, and nothing else."""
 
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -8,33 +7,27 @@ from pathlib import Path
 
 import pytest
 from psycopg import Connection
-from werkzeug import Request, Response
-from werkzeug.serving import make_server
 
-from local.logbook import LogBook
+from local.errors import LocalSystemError
 from local.loopback import LoopbackClient
-from local.payment_gateway import PaymentSite
 from local.payment_gateway.book import Book
 from local.payment_gateway.happening import Happenings
-from local.payment_gateway.sender import Sender
-from local.problems import Refused
 from local.settings import PAYMENT_API
-from local.webhook_delivery import Signer, note_at_gateway
+from local.webhook_delivery import note_at_gateway
 from local.webhooks import Occurrence, signed
 from skincare.adapters.gateways.midtrans import MidtransClient
 from skincare.adapters.gateways.xendit import XenditClient
 from skincare.app import App
 from skincare.identifiers import OrderNumber, uuid7
 from skincare.payments.attempts import repository as attempts
-from skincare.payments.errors import EventUnconfirmed
+from skincare.payments.errors import EventUnconfirmed, OrderMaybePaid
 from skincare.payments.models import Webhook
 from skincare.payments.service import receive
-from tests.payments import anomalies, new_order, order_status, run_jobs
-from tests.webhooks import OTHER_SECRETS, SECRETS, FixedSecrets
+from tests.payment_gateways import API_KEYS, KEYS, payment_gateways
+from tests.payments import anomalies, new_order, order_status, payments, run_jobs
+from tests.timers import expire
+from tests.webhooks import SECRETS
 
-NOBODY = "http://127.0.0.1:1"
-API_KEYS = {"standard_webhooks": "unused", "midtrans": SECRETS["midtrans"], "xendit": "xnd_development_EXAMPLE"}
-KEYS = FixedSecrets({**{name: (secret,) for name, secret in SECRETS.items()}, "xendit_api": (API_KEYS["xendit"],)})
 ASKED = pytest.mark.parametrize("gateway", ["midtrans", "xendit"])
 
 
@@ -65,9 +58,12 @@ class Street:
         )
         run_jobs(self.app)
 
-    def happens(self, gateway: str, number: OrderNumber, status: str, amount_rupiah: int = 150_000) -> None:
+    def happens(
+        self, gateway: str, number: OrderNumber, status: str, amount_rupiah: int = 150_000, *, fee_rupiah: int = 0
+    ) -> None:
         """Do what `skincare webhook send` does."""
         what = occurrence(number, status, amount_rupiah, transaction_id=f"{gateway}-{number}")
+        what = replace(what, fee_rupiah=fee_rupiah)
         self.send(gateway, note_at_gateway(self.client, gateway, what, key=API_KEYS[gateway]))
 
 
@@ -77,30 +73,8 @@ def occurrence(number: OrderNumber, status: str, amount_rupiah: int = 150_000, *
 
 @pytest.fixture
 def street(app: App, tmp_path: Path) -> Iterator[Street]:
-    book, log = Book(tmp_path / "payments.json"), LogBook(tmp_path, None)
-    signers = {name: Signer(name, SECRETS[name], OTHER_SECRETS[name]) for name in SECRETS}
-    site = PaymentSite(
-        book,
-        Sender(NOBODY, signers),
-        shop_url="http://127.0.0.1:8000",
-        api_keys=API_KEYS,
-        log=log,
-        happenings=Happenings(book, app.database),
-    )
-
-    @Request.application
-    def serve(request: Request) -> Response:
-        try:
-            return site.answer(request) or Response(status=404)
-        except Refused as refusal:
-            return refusal.response("request-1")
-
-    server = make_server("127.0.0.1", 0, serve, threaded=True)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    yield Street(app, f"http://127.0.0.1:{server.port}", book)
-    server.shutdown()
-    server.server_close()
-    log.close()
+    with payment_gateways(tmp_path, happenings=lambda book: Happenings(book, app.database)) as (url, book):
+        yield Street(app, url, book)
 
 
 class TestAPaidWebhook:
@@ -120,7 +94,9 @@ class TestAPaidWebhook:
         with street.app.database.connection() as shop, shop.transaction():
             row = shop.execute("SELECT id FROM orders WHERE order_number = %s", [number]).fetchone()
             assert row is not None
-            attempt = attempts.open_next(shop, row[0], gateway=gateway).attempt
+            started = attempts.open_next(shop, row[0], gateway=gateway)
+        assert started is not None
+        attempt = started.attempt
         page = street.app.gateways[gateway].start(attempt)
         assert page == f"http://127.0.0.1:8000/_local/pay/?reference={attempt.reference}"
         payment, entry = street.book.happen(attempt.reference, "paid")
@@ -144,6 +120,16 @@ class TestAPaidWebhook:
         street.happens(gateway, number, "paid", 149_999)
         assert order_status(conn, number) == "pending"
         assert anomalies(conn) != []
+
+    def test_with_a_fee_on_top_of_the_price_pays_the_order_and_gives_back_the_price(
+        self, street: Street, conn: Connection
+    ) -> None:
+        number = new_order(conn)
+        street.happens("midtrans", number, "paid", fee_rupiah=705)
+        assert (order_status(conn, number), anomalies(conn)) == ("paid", [])
+        assert payments(conn)[0][2] == 150_000
+        street.happens("midtrans", number, "refunded")
+        assert (order_status(conn, number), anomalies(conn)) == ("refunded", [])
 
     def test_about_no_order_is_refused(self, street: Street) -> None:
         with pytest.raises(Exception, match="There is no order of this number"):
@@ -172,6 +158,55 @@ class TestOtherWebhooks:
         street.happens("midtrans", number, "paid")
         street.happens("midtrans", number, status, amount)
         assert order_status(conn, number) == expected
+
+
+class TestAnOrderThatNobodyPaid:
+    """Its timer goes off after its payment's time, which the local gateways then close."""
+
+    def started(self, street: Street, conn: Connection, number: OrderNumber, gateway: str) -> str:
+        """Send the customer to a gateway; return the reference there."""
+        with street.app.database.connection() as shop, shop.transaction():
+            row = shop.execute("SELECT id FROM orders WHERE order_number = %s", [number]).fetchone()
+            assert row is not None
+            started = attempts.open_next(shop, row[0], gateway=gateway)
+        assert started is not None
+        street.app.gateways[gateway].start(started.attempt)
+        return started.attempt.reference
+
+    def end(self, conn: Connection) -> None:
+        conn.execute("UPDATE payment_attempts SET expires_at = now()")
+
+    @pytest.mark.parametrize(
+        ("gateway", "chosen", "closed"), [("midtrans", True, True), ("midtrans", False, False), ("xendit", False, True)]
+    )
+    def test_expires_once_what_waits_for_money_is_closed(
+        self, street: Street, conn: Connection, gateway: str, chosen: bool, closed: bool
+    ) -> None:
+        number = new_order(conn)
+        reference = self.started(street, conn, number, gateway)
+        if chosen:
+            street.book.happen(reference, "pending")
+        self.end(conn)
+        expire(street.app, number)
+        assert order_status(conn, number) == "expired"
+        assert (street.book.find(reference).state == "closed") is closed
+
+    @ASKED
+    def test_is_paid_by_what_no_webhook_told(self, street: Street, conn: Connection, gateway: str) -> None:
+        number = new_order(conn)
+        reference = self.started(street, conn, number, gateway)
+        street.book.happen(reference, "paid")
+        self.end(conn)
+        with pytest.raises(OrderMaybePaid):
+            expire(street.app, number)
+        run_jobs(street.app)
+        assert order_status(conn, number) == "paid"
+
+    def test_gets_its_payment_started_no_more(self, street: Street, conn: Connection) -> None:
+        number = new_order(conn)
+        conn.execute("UPDATE orders SET created_at = now() - interval '2 hours', expires_at = now()")
+        with pytest.raises(LocalSystemError, match="time to be paid is over"):
+            street.happens("midtrans", number, "paid")
 
 
 class TestWhoMayLetThingsHappen:

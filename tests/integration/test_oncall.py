@@ -110,6 +110,25 @@ class TestFindingDeadJobs:
         conn.execute("UPDATE orders SET status = 'cancelled', cancelled_at = now()")
         assert [each.past_use for each in ask(app, requests.FindDead()).jobs] == ["the order is cancelled"]
 
+    @pytest.mark.parametrize(
+        ("state", "said"),
+        [
+            ("requested", None),
+            ("refused", None),
+            ("sent", "the refund is sent"),
+        ],
+    )
+    def test_that_send_a_refund_have_something_to_do_until_it_is_sent(
+        self, app: App, conn: Connection, state: str, said: str | None
+    ) -> None:
+        number = make_order(conn).order.order_number
+        tell(app, number, "paid")
+        conn.execute("UPDATE jobs SET publish_at = NULL, state = 'cancelled', finished_at = now()")
+        refund = ask_for_refund(app, RefundRequest(number, "x", "x"))
+        conn.execute("UPDATE refunds SET state = %s, refusal = 'x'", [state])
+        conn.execute("UPDATE jobs SET state = 'dead_letter' WHERE job_type = 'send_refund'")
+        assert [each.past_use for each in ask(app, requests.FindDead()).jobs] == [said], refund.key
+
     def test_whose_payload_cannot_be_read_is_not_said_to_have_nothing_left_to_do(
         self, app: App, conn: Connection
     ) -> None:

@@ -169,7 +169,9 @@ class TestAnOrderThatMayBePaid:
 
     def test_waits_while_the_gateway_waits_for_the_money(self, app: App, conn: Connection, number: OrderNumber) -> None:
         app, client = asking(app)
-        gateway_says(client, start_attempt(conn, number), status=EventStatus.PENDING)
+        reference = start_attempt(conn, number)
+        gateway_says(client, reference, status=EventStatus.PENDING)
+        client.cannot_close.add(reference)
         with pytest.raises(PaymentUnderWay):
             expire(app, number)
         assert order_status(conn, number) == "pending"
@@ -188,6 +190,7 @@ class TestAnOrderThatMayBePaid:
         start_attempt(conn, number)
 
         def start_another() -> None:
+            client.while_asked = lambda: None
             start_attempt(conn, number, 2, expires_in=OPEN)
 
         client.while_asked = start_another

@@ -7,12 +7,16 @@ from typing import Any
 import pytest
 from psycopg import Connection
 
+from skincare.adapters.gateways.midtrans import MidtransClient
 from skincare.app import App
+from skincare.errors import TransientError
 from skincare.payments.errors import EventUnconfirmed, GatewayNotConfigured, GatewayUnavailable
 from skincare.payments.models import Attempt, EventStatus, Report
 from tests.fakes.gateway_client import report_of
 from tests.http import RecordingPublisher
+from tests.log import recorded_log
 from tests.payments import (
+    KNOWN,
     anomalies,
     events,
     gateway_of,
@@ -23,7 +27,8 @@ from tests.payments import (
     run_jobs,
     take_in,
 )
-from tests.webhooks import NOW
+from tests.scripted_service import ScriptedService, http
+from tests.webhooks import BODIES, NOW
 
 TOTAL = 150_000
 ASKED = pytest.mark.parametrize("gateway", ["midtrans", "xendit"])
@@ -150,6 +155,26 @@ class TestAnEventThatIsConfirmed:
             apply(app)
         assert payments(conn) == [("one", "paid", TOTAL, 0, True), ("two", "paid", TOTAL, 0, False)]
 
+    @pytest.mark.parametrize(("original", "status"), [(TOTAL, "paid"), (TOTAL - 1, "pending")])
+    def test_with_a_fee_on_top_of_the_price_pays_the_order(
+        self, app: App, conn: Connection, original: int, status: str
+    ) -> None:
+        number = new_order(conn)
+        attempt = make_attempt(conn, number)
+        info = {"original_amount": str(original), "gross_amount": TOTAL + 705, "customer_imposed_payment_fee": "705"}
+        told_there: dict[str, Any] = {
+            "gross_amount": f"{TOTAL + 705}.00",
+            "metadata": {"extra_info": {"gross_amount_info": info}},
+        }
+        status_there = dict(BODIES["midtrans"]) | told_there | {"order_id": attempt.reference}
+        with ScriptedService(http(200, status_there)) as service:
+            told(app, attempt, **told_there)
+            run_jobs(replace(app, gateways={"midtrans": MidtransClient(service.url, service.url, secrets=KNOWN)}))
+        # A breakdown that does not add up to the gross amount is worth nothing.
+        paid = (TOTAL, []) if status == "paid" else (TOTAL + 705, ["wrong_amount"])
+        assert order_status(conn, number) == status
+        assert (payments(conn)[0][2], [kind for kind, *_ in anomalies(conn)]) == paid
+
 
 class TestAForgedStatus:
     """A body of Midtrans can be sent again with another status: its signature still fits."""
@@ -243,7 +268,7 @@ class TestAnEventThatIsNotConfirmed:
         assert order_status(conn, number) == "pending"
 
     @ASKED
-    def test_is_for_a_person_where_nobody_can_be_asked(self, app: App, conn: Connection, gateway: str) -> None:
+    def test_moves_no_money_where_nobody_can_be_asked(self, app: App, conn: Connection, gateway: str) -> None:
         attempt = make_attempt(conn, new_order(conn), gateway)
         told(app, attempt, gateway)
         with pytest.raises(GatewayNotConfigured, match=f"GATEWAY_URL_{gateway.upper()}"):
@@ -270,6 +295,47 @@ class TestAsking:
         told(app, attempt)
         apply(app)
         assert seen == [(0,)]
+
+    def test_about_many_attempts_begins_somewhere_else_each_time(
+        self, app: App, conn: Connection, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """There may be no time for all of them: every one has its turn."""
+        number = new_order(conn)
+        for _ in range(4):
+            make_attempt(conn, number)
+        gateway = gateway_of(app, "midtrans")
+        take_in(app, "midtrans", order_id=number)
+        firsts = []
+        for first in range(4):
+            monkeypatch.setattr("random.randrange", lambda _, first=first: first)
+            gateway.asked.clear()
+            with pytest.raises(EventUnconfirmed):
+                again(app)
+            assert {attempt.attempt_no for attempt in gateway.asked} == {1, 2, 3, 4}
+            firsts.append(gateway.asked[0].attempt_no)
+        assert sorted(firsts) == [1, 2, 3, 4]
+
+    def test_names_the_transaction_of_the_event(self, app: App, conn: Connection) -> None:
+        attempt = make_attempt(conn, new_order(conn))
+        gateway_of(app, "midtrans").pay(attempt)
+        told(app, attempt)
+        apply(app)
+        assert gateway_of(app, "midtrans").named == ["transaction-1"]
+
+    def test_of_a_gateway_whose_address_is_missing_waits_and_rings(self, app: App, conn: Connection) -> None:
+        """The setting comes with a deploy: until then nothing is given up."""
+        number = new_order(conn)
+        attempt = make_attempt(conn, number)
+        told(app, attempt)
+        jobs = list(publisher_of(app).jobs)
+        with recorded_log() as log, pytest.raises(GatewayNotConfigured) as raised:
+            apply(replace(app, gateways={}))
+        assert isinstance(raised.value, TransientError)
+        assert "payment.gateway_misconfigured" in log.text
+        gateway_of(app, "midtrans").pay(attempt)
+        publisher_of(app).jobs = jobs
+        apply(app)
+        assert order_status(conn, number) == "paid"
 
     def test_is_left_out_where_the_signature_covers_the_status(self, app: App, conn: Connection) -> None:
         number = new_order(conn)

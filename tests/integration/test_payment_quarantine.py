@@ -142,10 +142,10 @@ class TestALostEnqueue:
 
 
 class TestAnEventThatItsGatewayNeverConfirms:
-    def test_is_set_aside_after_the_window_and_keeps_no_order_open(
+    def test_is_set_aside_after_the_window_and_keeps_its_order_open_until_a_person_has_looked(
         self, app: App, conn: Connection, owner: Connection
     ) -> None:
-        """Whoever saw one notification of Midtrans can forge another: it moves no money and holds no goods."""
+        """It may be forged, and it may be of a customer who paid: it moves no money, and sells nobody's goods on."""
         app = replace(app, gateways={"midtrans": FakeGatewayClient("midtrans")})
         number = new_order(conn)
         reference = start_attempt(conn, number, gateway="midtrans")
@@ -159,5 +159,9 @@ class TestAnEventThatItsGatewayNeverConfirms:
         age(owner, timedelta(hours=72))
         with pytest.raises(EventOverdue, match="never confirmed"):
             try_it(app, job)
+        with pytest.raises(OrderMaybePaid):
+            expire(app, number)
+        assert (order_status(conn, number), payments(conn)) == ("pending", [])
+        conn.execute("UPDATE payment_events SET reviewed_at = now()")
         expire(app, number)
         assert (order_status(conn, number), payments(conn)) == ("expired", [])

@@ -14,11 +14,13 @@ from skincare.app import App
 from skincare.identifiers import OrderNumber, UserId
 from skincare.orders import repository as orders
 from skincare.payments.attempts import repository
-from skincare.payments.errors import GatewayRefused, GatewayUnavailable
+from skincare.payments.errors import GatewayMisconfigured, GatewayRefused, GatewayUnavailable, ReferenceTaken
+from skincare.payments.models import EventStatus
 from tests.factories import fill_cart, make_order, make_product
+from tests.fakes.gateway_client import report_of
 from tests.http import Answer, Client, open_app
 from tests.log import recorded_log
-from tests.payments import gateway_of, order_status, tell
+from tests.payments import gateway_of, order_status, run_jobs, tell
 from tests.scripted_service import Reply, ScriptedService
 from tests.shop import stock
 from tests.webhooks import FixedSecrets
@@ -207,12 +209,84 @@ class TestAGateway:
         assert "http.unavailable" in log.text
         assert "canary" not in log.text
 
-    def test_that_refuses_is_an_error_of_ours(self, app: App, conn: Connection) -> None:
+    def test_that_refuses_is_told_as_such_and_is_no_error_of_ours(self, app: App, conn: Connection) -> None:
         gateway_of(app, "standard_webhooks").fail_next(GatewayRefused("standard_webhooks", "status 400"))
         with recorded_log() as log:
-            assert start(app, new_order(conn)).status == 500
+            answer = start(app, new_order(conn))
+        assert (answer.status, answer.code) == (409, "payment_refused")
         assert "standard_webhooks refuses: status 400" in str(log.lines)
+        assert "http.error" not in log.text
 
+    def test_that_does_not_let_us_in_is_told_by_503(self, app: App, conn: Connection) -> None:
+        gateway_of(app, "standard_webhooks").fail_next(GatewayMisconfigured("standard_webhooks", "status 401"))
+        number = new_order(conn)
+        assert start(app, number).status == 503
+        assert start(app, number).status == 200
+
+
+class TestAReferenceThatIsTaken:
+    """Its page was made by a call whose answer we never got, and the customer has been there."""
+
+    def test_leads_to_the_next_attempt_once_the_old_one_is_closed(self, app: App, conn: Connection) -> None:
+        number = new_order(conn)
+        gateway = gateway_of(app, "standard_webhooks")
+        gateway.fail_next(ReferenceTaken("standard_webhooks"))
+        answer = start(app, number)
+        assert (answer.status, answer.body["redirect_url"]) == (200, f"https://pay.example.com/{number}.2")
+        assert attempts(conn) == [(1, None), (2, f"https://pay.example.com/{number}.2")]
+        assert start(app, number).body == answer.body
+
+    def test_closes_what_waits_for_money_there(self, app: App, conn: Connection) -> None:
+        number = new_order(conn)
+        gateway = gateway_of(app, "standard_webhooks")
+        gateway.tell(f"{number}.1", report_of(f"{number}.1", status=EventStatus.PENDING))
+        gateway.fail_next(ReferenceTaken("standard_webhooks"))
+        assert start(app, number).body["redirect_url"].endswith(f"{number}.2")
+        assert gateway.closed == [f"{number}.1"]
+
+    def test_that_somebody_paid_pays_the_order_and_opens_no_second_page(self, app: App, conn: Connection) -> None:
+        number = new_order(conn)
+        gateway = gateway_of(app, "standard_webhooks")
+        gateway.tell(f"{number}.1", report_of(f"{number}.1"))
+        for _ in range(2):
+            gateway.fail_next(ReferenceTaken("standard_webhooks"))
+            answer = start(app, number)
+            assert (answer.status, answer.headers["retry-after"]) == (503, "120")
+        run_jobs(app)
+        assert (order_status(conn, number), attempts(conn)) == ("paid", [(1, None)])
+
+    def test_that_somebody_is_paying_opens_no_second_page(self, app: App, conn: Connection) -> None:
+        number = new_order(conn)
+        gateway = gateway_of(app, "standard_webhooks")
+        gateway.tell(f"{number}.1", report_of(f"{number}.1", status=EventStatus.PENDING))
+        gateway.cannot_close.add(f"{number}.1")
+        gateway.fail_next(ReferenceTaken("standard_webhooks"))
+        assert (start(app, number).status, attempts(conn)) == (503, [(1, None)])
+
+    def test_again_and_again_is_given_up(self, app: App, conn: Connection) -> None:
+        number = new_order(conn)
+        gateway = gateway_of(app, "standard_webhooks")
+        gateway.ways_known_by_transaction_only = {f"{number}.{attempt_no}" for attempt_no in range(1, 9)}
+        answer = start(app, number)
+        assert (answer.status, answer.code) == (503, "unavailable")
+        assert len(attempts(conn)) == 3
+
+    def test_is_left_by_a_start_that_died_before_it_could_go_on(
+        self, app: App, conn: Connection, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        number = new_order(conn)
+        gateway = gateway_of(app, "standard_webhooks")
+        gateway.tell(f"{number}.1", report_of(f"{number}.1", status=EventStatus.PENDING))
+        gateway.fail_next(ReferenceTaken("standard_webhooks"))
+        with monkeypatch.context() as crash:
+            crash.setattr(repository, "close", lambda *_: 1 / 0)
+            assert start(app, number).status == 500
+        assert attempts(conn) == [(1, None)]
+        assert start(app, number).body["redirect_url"].endswith(f"{number}.2")
+        assert gateway.closed == [f"{number}.1", f"{number}.1"]
+
+
+class TestASlowGateway:
     def test_that_is_not_configured_is_named_in_the_log(self, app: App, conn: Connection) -> None:
         number = new_order(conn)
         with recorded_log() as log:

@@ -16,9 +16,9 @@ from skincare.jobs.catalog import ExpireOrder
 from skincare.jobs.repository import timers
 from skincare.orders import repository as orders
 from skincare.orders.terms import EXPIRY_GRACE
-from skincare.payments.errors import GatewayUnavailable, PaymentUnderWay
+from skincare.payments.errors import GatewayUnavailable, PaymentUnderWay, ReferenceTaken
 from tests.factories import make_order, make_product
-from tests.fakes.gateway_client import FakeGatewayClient
+from tests.fakes.gateway_client import FakeGatewayClient, report_of
 from tests.http import Answer, Client
 from tests.payments import gateway_of, order_status, tell
 from tests.shop import stock
@@ -242,6 +242,58 @@ class TestAWayToPay:
         with pytest.raises(PaymentUnderWay):
             expire(app, number)
         assert (order_status(conn, number), stock(conn, "SERUM")) == ("pending", 9)
+
+
+class TestAReferenceThatIsTaken:
+    """The attempt is left, and the next one has the time of the way that its customer has chosen now."""
+
+    @pytest.mark.parametrize(("way", "window"), [(None, WINDOW), ("counter", COUNTER), ("bank_transfer", BANK)])
+    @pytest.mark.parametrize("before", [None, "counter"])
+    def test_gives_the_next_page_the_longest_time_that_was_asked_for(
+        self,
+        app: App,
+        conn: Connection,
+        number: OrderNumber,
+        gateway: FakeGatewayClient,
+        before: str | None,
+        way: str | None,
+        window: timedelta,
+    ) -> None:
+        gateway.fail_next(GatewayUnavailable("standard_webhooks", "timeout"))
+        assert start(app, number, before).status == 503
+        gateway.fail_next(ReferenceTaken("standard_webhooks"))
+        answer = start(app, number, way)
+        end = placed(conn, number) + max(window, WINDOW if before is None else COUNTER)
+        assert answer.body["redirect_url"].endswith(f"{number}.2")
+        assert datetime.fromisoformat(answer.body["expires_at"]) == end == told(app, number)
+        assert [(attempt.attempt_no, attempt.expires_at) for attempt in gateway.started] == [(2, end)]
+        assert goes_off(conn, number) == end + EXPIRY_GRACE
+
+    def test_opens_no_page_where_meanwhile_too_little_time_is_left(
+        self, app: App, conn: Connection, number: OrderNumber, gateway: FakeGatewayClient
+    ) -> None:
+        gateway.ways_known_by_transaction_only = {f"{number}.1"}
+
+        def time_passes() -> None:
+            gateway.while_asked = lambda: None
+            let_pass(conn, timedelta(minutes=59))
+
+        gateway.while_asked = time_passes
+        answer = start(app, number)
+        assert (answer.status, answer.code) == (409, "order_not_payable")
+        assert conn.execute("SELECT attempt_no FROM payment_attempts").fetchall() == [(1,)]
+        assert start(app, number, "counter").body["redirect_url"].endswith(f"{number}.2")
+
+    def test_that_is_in_use_keeps_the_time_of_the_order(
+        self, app: App, conn: Connection, number: OrderNumber, gateway: FakeGatewayClient
+    ) -> None:
+        gateway.fail_next(GatewayUnavailable("standard_webhooks", "timeout"))
+        assert start(app, number).status == 503
+        gateway.tell(f"{number}.1", report_of(f"{number}.1"))
+        gateway.fail_next(ReferenceTaken("standard_webhooks"))
+        assert start(app, number, "bank_transfer").status == 503
+        end = placed(conn, number) + WINDOW
+        assert (told(app, number), goes_off(conn, number)) == (end, end + EXPIRY_GRACE)
 
 
 class TestAScript:

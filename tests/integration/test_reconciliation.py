@@ -165,6 +165,25 @@ class TestWhatIsFound:
         assert found(app) == [("refund_not_booked", number)]
         assert [each.subject for each in repository.open_findings(conn, limit=10)] == [refund.key]
 
+    def test_is_a_refund_that_was_refused_until_it_is_run_again_or_discarded(self, app: App, conn: Connection) -> None:
+        number = new_order(conn)
+        tell(app, number, "paid")
+        refund = ask_for_refund(app, RefundRequest(number, "x", "x"))
+        conn.execute("UPDATE refunds SET state = 'refused', refusal = 'x'")
+        conn.execute("UPDATE jobs SET state = 'dead_letter' WHERE job_type = 'send_refund'")
+        assert found(app) == [("refund_refused", number)]
+        assert [each.subject for each in repository.open_findings(conn, limit=10)] == [refund.key]
+        for change, back in (
+            (
+                "UPDATE refunds SET state = 'requested', refusal = NULL",
+                "UPDATE refunds SET state = 'refused', refusal = 'x'",
+            ),
+            ("UPDATE jobs SET state = 'cancelled', publish_at = NULL, finished_at = now()", "SELECT 1"),
+        ):
+            conn.execute(change)
+            assert found(app) == []
+            conn.execute(back)
+
     def test_is_written_down_told_once_as_an_error_and_gone_when_it_is_gone(self, app: App, conn: Connection) -> None:
         number = new_order(conn)
         tell(app, number, "paid")

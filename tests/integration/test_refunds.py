@@ -9,11 +9,19 @@ import pytest
 from psycopg import Connection
 
 from skincare.app import App
+from skincare.errors import TransientError
 from skincare.identifiers import OrderNumber, UserId
 from skincare.jobs.catalog import SendRefund
 from skincare.orders import repository as orders
 from skincare.orders.errors import OrderUnknown
-from skincare.payments.errors import GatewayRefused, GatewayUnavailable, RefundNotPossible, RefundUnknown
+from skincare.payments.errors import (
+    GatewayMisconfigured,
+    GatewayRefused,
+    GatewayUnavailable,
+    RefundNotPossible,
+    RefundOvertaken,
+    RefundUnknown,
+)
 from skincare.payments.refunds.models import RefundRequest, RefundRow
 from tests.factories import make_order
 from tests.fakes.gateway_client import FakeGatewayClient, report_of
@@ -54,6 +62,15 @@ def asking_about(app: App) -> tuple[App, FakeGatewayClient]:
     app, client = asking(app)
     client.tell("x.1", report_of("x.1", "one"))
     return app, client
+
+
+def refused(app: App, client: FakeGatewayClient, number: OrderNumber) -> RefundRow:
+    """A refund of all that is left, which the gateway would not make."""
+    refund = ask_for(app, number)
+    client.fail_next(GatewayRefused("standard_webhooks", "too old"))
+    with pytest.raises(GatewayRefused):
+        send(app, refund.key)
+    return refund
 
 
 def keys(client: FakeGatewayClient) -> list[str]:
@@ -145,13 +162,91 @@ class TestARefund:
         self, app: App, conn: Connection, number: OrderNumber
     ) -> None:
         app, client = asking_about(app)
-        refund = ask_for(app, number)
-        client.fail_next(GatewayRefused("standard_webhooks", "too old"))
-        with pytest.raises(GatewayRefused):
-            send(app, refund.key)
-        send(app, refund.key)
+        refund = refused(app, client, number)
         assert (states(conn), client.refunds) == ([("refused", TOTAL)], [])
         assert ask_for(app, number).amount_rupiah == TOTAL
+        assert refund.amount_rupiah == TOTAL
+
+    def test_that_was_refused_is_sent_by_a_redrive_under_its_key(
+        self, app: App, conn: Connection, number: OrderNumber
+    ) -> None:
+        app, client = asking_about(app)
+        refund = refused(app, client, number)
+        for _ in range(2):
+            send(app, refund.key)
+        assert (states(conn), keys(client)) == ([("sent", TOTAL)], [refund.key])
+        told(app, number, refund)
+        assert (states(conn), order_status(conn, number)) == ([("booked", TOTAL)], "refunded")
+
+    def test_that_was_refused_twice_is_refused_again(self, app: App, conn: Connection, number: OrderNumber) -> None:
+        app, client = asking_about(app)
+        refund = refused(app, client, number)
+        client.fail_next(GatewayRefused("standard_webhooks", "still too old"))
+        with pytest.raises(GatewayRefused):
+            send(app, refund.key)
+        assert conn.execute("SELECT state, refusal FROM refunds").fetchall() == [
+            ("refused", "standard_webhooks refuses: still too old")
+        ]
+
+    @pytest.mark.parametrize("then", ["asked for", "sent", "booked"])
+    def test_that_was_refused_is_not_sent_where_another_has_its_money(
+        self, app: App, conn: Connection, number: OrderNumber, then: str
+    ) -> None:
+        app, client = asking_about(app)
+        first = refused(app, client, number)
+        second = ask_for(app, number, 1)
+        if then != "asked for":
+            send(app, second.key)
+        if then == "booked":
+            told(app, number, second)
+        with pytest.raises(RefundOvertaken):
+            send(app, first.key)
+        assert first.key not in keys(client)
+        assert ("refused", TOTAL) in states(conn)
+
+    def test_that_was_refused_and_one_for_its_money_at_once_have_one_winner(
+        self, app: App, conn: Connection, number: OrderNumber, database_url: str
+    ) -> None:
+        app, client = asking_about(app)
+        first = refused(app, client, number)
+        ready = threading.Barrier(2)
+
+        def again(app: App) -> bool:
+            ready.wait(timeout=20)
+            try:
+                send(app, first.key)
+            except RefundOvertaken:
+                return False
+            return True
+
+        def another(app: App) -> bool:
+            ready.wait(timeout=20)
+            try:
+                ask_for(app, number)
+            except RefundNotPossible:
+                return False
+            return True
+
+        with open_app(database_url, max_connections=2) as opened, ThreadPoolExecutor(2) as pool:
+            many = replace(opened, gateways=app.gateways)
+            done = [pool.submit(again, many), pool.submit(another, many)]
+            assert sum(each.result(timeout=30) for each in done) == 1
+        on_their_way = conn.execute("SELECT sum(amount_rupiah) FROM refunds WHERE state <> 'refused'").fetchone()
+        assert on_their_way == (TOTAL,)
+
+    def test_at_a_gateway_that_does_not_let_us_in_waits_and_is_sent_later(
+        self, app: App, conn: Connection, number: OrderNumber
+    ) -> None:
+        """A key that is being replaced is no refusal of the refund."""
+        app, client = asking_about(app)
+        refund = ask_for(app, number)
+        client.fail_next(GatewayMisconfigured("standard_webhooks", "status 401"))
+        with pytest.raises(GatewayMisconfigured) as raised:
+            send(app, refund.key)
+        assert isinstance(raised.value, TransientError)
+        assert states(conn) == [("requested", TOTAL)]
+        send(app, refund.key)
+        assert (states(conn), keys(client)) == ([("sent", TOTAL)], [refund.key])
 
     def test_of_a_gateway_that_nobody_can_ask_waits(self, app: App, conn: Connection, number: OrderNumber) -> None:
         refund = ask_for(app, number)

@@ -187,7 +187,8 @@ export interface paths {
         /**
          * Start the payment of a pending order
          * @description It answers the gateway's page. While that can be used every call answers the same one; after `expires_at`, or
-         *     once the gateway has closed it, the next call opens another.
+         *     once the gateway has closed it, the next call opens another. A page is open until the order's `expires_at`, which
+         *     `way_to_pay` may put off.
          */
         post: operations["start_payment"];
         delete?: never;
@@ -448,6 +449,15 @@ export interface components {
             code: "concurrent_request";
             /** @description As in the header X-Request-Id: quote it when asking for help. */
             request_id: string;
+        };
+        /**
+         * Excess
+         * @description A line that asks for more units than its customer may still order unpaid.
+         */
+        Excess: {
+            sku: string;
+            requested: number;
+            allowed: number;
         };
         /**
          * FieldError
@@ -754,6 +764,8 @@ export interface components {
             total_rupiah: number;
             /** Format: date-time */
             created_at: string;
+            /** @description Until when it may be paid; null once it does not wait for money. */
+            expires_at: string | null;
             items: components["schemas"]["OrderItemAnswer"][];
         };
         /**
@@ -767,6 +779,8 @@ export interface components {
             total_rupiah: number;
             /** Format: date-time */
             created_at: string;
+            /** @description Until when it may be paid; null once it does not wait for money. */
+            expires_at: string | null;
             items: components["schemas"]["OrderItemAnswer"][];
             activity: components["schemas"]["ActivityAnswer"][];
         };
@@ -954,6 +968,38 @@ export interface components {
             expires_at: string;
         };
         /**
+         * PaymentRefusedProblem
+         * @description The payment gateway does not take a payment of this order, for instance because its total is below the least that it collects. Repeating the request does not help.
+         */
+        PaymentRefusedProblem: {
+            /**
+             * @description A URN made of `code`.
+             * @constant
+             */
+            type: "urn:skincare:problem:payment_refused";
+            /**
+             * @description What kind of problem it is, for people.
+             * @constant
+             */
+            title: "The payment gateway refuses";
+            /**
+             * @description The HTTP status of the answer.
+             * @constant
+             */
+            status: 409;
+            /** @description What to know about this occurrence, for people. */
+            detail: string;
+            /** @description A URN made of `request_id`. */
+            instance: string;
+            /**
+             * @description The kind of problem, for programs.
+             * @constant
+             */
+            code: "payment_refused";
+            /** @description As in the header X-Request-Id: quote it when asking for help. */
+            request_id: string;
+        };
+        /**
          * PaymentStatus
          * @description Where the money is, as the customer sees it.
          * @enum {string}
@@ -1043,6 +1089,40 @@ export interface components {
             code: "product_unknown";
             /** @description As in the header X-Request-Id: quote it when asking for help. */
             request_id: string;
+        };
+        /**
+         * PurchaseLimitExceededProblem
+         * @description The items listed here ask for more units than one customer may order unpaid.
+         */
+        PurchaseLimitExceededProblem: {
+            /**
+             * @description A URN made of `code`.
+             * @constant
+             */
+            type: "urn:skincare:problem:purchase_limit_exceeded";
+            /**
+             * @description What kind of problem it is, for people.
+             * @constant
+             */
+            title: "Too many units";
+            /**
+             * @description The HTTP status of the answer.
+             * @constant
+             */
+            status: 409;
+            /** @description What to know about this occurrence, for people. */
+            detail: string;
+            /** @description A URN made of `request_id`. */
+            instance: string;
+            /**
+             * @description The kind of problem, for programs.
+             * @constant
+             */
+            code: "purchase_limit_exceeded";
+            /** @description As in the header X-Request-Id: quote it when asking for help. */
+            request_id: string;
+            /** @description The lines that ask for more than is `allowed`. */
+            items: components["schemas"]["Excess"][];
         };
         /**
          * RequestMalformedProblem
@@ -1148,6 +1228,44 @@ export interface components {
             code: "signature_invalid";
             /** @description As in the header X-Request-Id: quote it when asking for help. */
             request_id: string;
+        };
+        /**
+         * TooManyOpenOrdersProblem
+         * @description Pay or cancel one of the orders listed here first.
+         */
+        TooManyOpenOrdersProblem: {
+            /**
+             * @description A URN made of `code`.
+             * @constant
+             */
+            type: "urn:skincare:problem:too_many_open_orders";
+            /**
+             * @description What kind of problem it is, for people.
+             * @constant
+             */
+            title: "Too many unpaid orders";
+            /**
+             * @description The HTTP status of the answer.
+             * @constant
+             */
+            status: 409;
+            /** @description What to know about this occurrence, for people. */
+            detail: string;
+            /** @description A URN made of `request_id`. */
+            instance: string;
+            /**
+             * @description The kind of problem, for programs.
+             * @constant
+             */
+            code: "too_many_open_orders";
+            /** @description As in the header X-Request-Id: quote it when asking for help. */
+            request_id: string;
+            /** @description How many unpaid orders the customer has. */
+            open: number;
+            /** @description How many one may have. */
+            limit: number;
+            /** @description The unpaid orders, oldest first. */
+            order_numbers: string[];
         };
         /**
          * UnauthenticatedProblem
@@ -2063,7 +2181,7 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
-            /** @description `cart_already_ordered`: This version of the cart became the order named here under another Idempotency-Key. `cart_empty`: There is nothing in the cart to order. `cart_full`: A cart holds at most 50 lines. `concurrent_request`: Another request for the same cart, order or products is running. Repeat this one shortly. Send the same Idempotency-Key. `out_of_stock`: The items listed here ask for more units than are left. `price_changed`: The cart costs more than expected_total_rupiah; total_rupiah is its total now. */
+            /** @description `cart_already_ordered`: This version of the cart became the order named here under another Idempotency-Key. `cart_empty`: There is nothing in the cart to order. `cart_full`: A cart holds at most 50 lines. `concurrent_request`: Another request for the same cart, order or products is running. Repeat this one shortly. Send the same Idempotency-Key. `out_of_stock`: The items listed here ask for more units than are left. `price_changed`: The cart costs more than expected_total_rupiah; total_rupiah is its total now. `purchase_limit_exceeded`: The items listed here ask for more units than one customer may order unpaid. `too_many_open_orders`: Pay or cancel one of the orders listed here first. */
             409: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -2073,7 +2191,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["CartAlreadyOrderedProblem"] | components["schemas"]["CartEmptyProblem"] | components["schemas"]["CartFullProblem"] | components["schemas"]["ConcurrentRequestProblem"] | components["schemas"]["OutOfStockProblem"] | components["schemas"]["PriceChangedProblem"];
+                    "application/problem+json": components["schemas"]["CartAlreadyOrderedProblem"] | components["schemas"]["CartEmptyProblem"] | components["schemas"]["CartFullProblem"] | components["schemas"]["ConcurrentRequestProblem"] | components["schemas"]["OutOfStockProblem"] | components["schemas"]["PriceChangedProblem"] | components["schemas"]["PurchaseLimitExceededProblem"] | components["schemas"]["TooManyOpenOrdersProblem"];
                 };
             };
             /** @description `body_too_large`: A body has at most 65536 bytes. */
@@ -2507,7 +2625,10 @@ export interface operations {
     };
     start_payment: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description A way that may have more time; without it the order's time stays as it is. */
+                way_to_pay?: "bank_transfer" | "counter";
+            };
             header?: never;
             path: {
                 /** @description As answered when the order was placed: SKN-XXXXX-XXXXX. Case, blanks and hyphens do not matter; O is read as 0, I and L as 1, and SKN may be left out. */
@@ -2553,7 +2674,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["OrderUnknownProblem"];
                 };
             };
-            /** @description `concurrent_request`: Another request for the same cart, order or products is running. Repeat this one shortly. `order_not_payable`: The order is not pending any more, or its time to be paid is over. */
+            /** @description `concurrent_request`: Another request for the same cart, order or products is running. Repeat this one shortly. `order_not_payable`: The order is not pending any more, or its time to be paid is over. `payment_refused`: The payment gateway does not take a payment of this order, for instance because its total is below the least that it collects. Repeating the request does not help. */
             409: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -2563,7 +2684,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ConcurrentRequestProblem"] | components["schemas"]["OrderNotPayableProblem"];
+                    "application/problem+json": components["schemas"]["ConcurrentRequestProblem"] | components["schemas"]["OrderNotPayableProblem"] | components["schemas"]["PaymentRefusedProblem"];
                 };
             };
             /** @description `body_too_large`: A body has at most 65536 bytes. */

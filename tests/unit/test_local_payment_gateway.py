@@ -169,6 +169,41 @@ class TestAPayment:
         assert Book(visitor.file).find(REFERENCE).state == "paid"
 
 
+class TestClosingAPayment:
+    PATH = f"/payments/{REFERENCE}/close"
+
+    def test_lets_nobody_pay_it_any_more(self, visitor: Visitor) -> None:
+        visitor.open()
+        answers = [visitor.api("POST", self.PATH, {}) for _ in range(2)]
+        assert [(answer.status_code, answer.json) for answer in answers] == [(200, {"state": "closed"})] * 2
+        assert [visitor.act(action).status_code for action in ("pay", "fail", "expire")] == [409, 409, 409]
+        assert visitor.transactions() == []
+
+    def test_opens_it_never_again(self, visitor: Visitor) -> None:
+        visitor.open()
+        visitor.api("POST", self.PATH, {})
+        assert visitor.open().status_code == 409
+
+    def test_outlives_a_restart(self, visitor: Visitor) -> None:
+        visitor.open()
+        visitor.api("POST", self.PATH, {})
+        assert Book(visitor.file).find(REFERENCE).state == "closed"
+
+    def test_comes_too_late_for_what_is_paid(self, visitor: Visitor) -> None:
+        visitor.open()
+        visitor.act("pay")
+        assert visitor.api("POST", self.PATH, {}).status_code == 409
+        assert visitor.act("refund").status_code == 200
+
+    def test_finds_no_payment_that_nobody_started(self, visitor: Visitor) -> None:
+        assert visitor.api("POST", self.PATH, {}).status_code == 404
+
+    def test_needs_the_key_of_the_shop(self, visitor: Visitor) -> None:
+        visitor.open()
+        assert visitor.api("POST", self.PATH, {}, key="other").status_code == 401
+        assert visitor.act("pay").status_code == 200
+
+
 class TestARefund:
     def test_asked_for_by_the_shop_is_told_to_it(self, visitor: Visitor) -> None:
         visitor.open()

@@ -1,9 +1,10 @@
 """How each gateway signs, and what its words mean to us."""
 
+import hashlib
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given
@@ -222,15 +223,27 @@ class TestABody:
             b'{"a":1,"a":2}',
             b'{"a":"\xff"}',
             b"\xef\xbb\xbf{}",
+            b"order%5Binvoice_number%5D=SKN-1&transaction%5Bstatus%5D=SUCCESS",
             b"[" * 60_000,
             b'{"a":' * 33 + b"1" + b"}" * 33,
         ],
     )
-    def test_that_is_no_json_object_is_malformed(self, gateway: str, body: bytes) -> None:
-        webhook = Webhook(body, {}, "/") if gateway == "midtrans" else SENDERS[gateway](body, secret=SECRETS[gateway])
-        with pytest.raises(WebhookMalformed) as refused:
-            read(gateway, webhook)
-        assert "canary" not in str(refused.value)
+    def test_that_is_no_json_object_is_kept_for_a_person_where_it_is_signed(self, gateway: str, body: bytes) -> None:
+        if gateway == "midtrans":
+            # Its signature stands inside: nobody can say who sent it.
+            with pytest.raises(WebhookMalformed) as refused:
+                read(gateway, Webhook(body, {}, "/"))
+            assert "canary" not in str(refused.value)
+            return
+        event = read(gateway, SENDERS[gateway](body, secret=SECRETS[gateway]))
+        assert (event.state, event.report) == (EventState.QUARANTINED, None)
+        assert event.flaw is not None
+        assert "canary" not in event.flaw
+        assert len(event.flaw) <= 200
+        # The true event may come under the same identifier.
+        assert event.key == f"sha256:{hashlib.sha256(body).hexdigest()}"
+        with pytest.raises(SignatureInvalid):
+            read(gateway, SENDERS[gateway](body, secret=OTHER_SECRETS[gateway]))
 
     @every_gateway
     @pytest.mark.parametrize("text", ["canary\x00", "canary\ud800", "canary\n", "", "x" * 300, 5, None, [], {}, True])
@@ -386,8 +399,104 @@ class TestMidtrans:
         }
         assert len(keys) == 3
 
+    FEE: ClassVar[dict[str, Any]] = {
+        "original_amount": "10000",
+        "gross_amount": 10071,
+        "customer_imposed_payment_fee": "71",
+    }
+
+    @pytest.mark.parametrize("place", ["notification", "status"])
+    def test_takes_the_price_where_a_fee_was_put_on_top(self, place: str) -> None:
+        told: dict[str, Any] = {"extra_info": {"gross_amount_info": self.FEE}}
+        report = read(
+            "midtrans",
+            webhook_of(
+                "midtrans", gross_amount="10071.00", **(told if place == "notification" else {"metadata": told})
+            ),
+        ).report
+        assert report is not None
+        assert (report.status, report.amount_rupiah) == (EventStatus.PAID, 10_000)
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"original_amount": "9999"},
+            {"customer_imposed_payment_fee": "70"},
+            {"original_amount": "10072", "customer_imposed_payment_fee": "-1"},
+            {"original_amount": "0", "customer_imposed_payment_fee": "10071"},
+            {"original_amount": "-5", "customer_imposed_payment_fee": "10076"},
+            {"original_amount": None},
+            {"original_amount": [10000]},
+            {"customer_imposed_payment_fee": "1e1"},
+        ],
+    )
+    def test_takes_the_gross_amount_where_the_breakdown_does_not_add_up(self, changes: dict[str, Any]) -> None:
+        info: dict[str, Any] = {"extra_info": {"gross_amount_info": self.FEE | changes}}
+        report = read("midtrans", webhook_of("midtrans", gross_amount="10071.00", **info)).report
+        assert report is not None
+        assert report.amount_rupiah == 10_071
+
+    @pytest.mark.parametrize("info", [None, "x", [], {"gross_amount_info": "x"}, {"gross_amount_info": None}])
+    def test_takes_the_gross_amount_where_there_is_no_breakdown(self, info: object) -> None:
+        report = read("midtrans", webhook_of("midtrans", extra_info=info, metadata=info)).report
+        assert report is not None
+        assert report.amount_rupiah == 150_000
+
+    @given(price=st.integers(1, 10**7), fee=st.integers(0, 10**5), data=st.data())
+    def test_never_tells_of_more_given_back_than_the_price_where_no_more_went_back_than_came(
+        self, price: int, fee: int, data: st.DataObject
+    ) -> None:
+        left = price + fee
+        parts: list[int] = []
+        while left and len(parts) < 6:
+            parts.append(data.draw(st.integers(1, left)))
+            left -= parts[-1]
+        content = {
+            "gross_amount": f"{price + fee}.00",
+            "extra_info": {
+                "gross_amount_info": {"original_amount": str(price), "customer_imposed_payment_fee": str(fee)}
+            },
+            "refunds": [{"refund_key": str(key), "refund_amount": str(part)} for key, part in enumerate(parts)],
+        }
+        amounts = [each.amount_rupiah for each in midtrans.refunds(content)]
+        assert all(0 <= amount <= part for amount, part in zip(amounts, parts, strict=True))
+        assert sum(amounts) == min(price, sum(parts))
+
+    def test_shows_that_more_went_back_than_ever_came(self) -> None:
+        content = {
+            "gross_amount": "10071.00",
+            "extra_info": {"gross_amount_info": self.FEE},
+            "refunds": [{"refund_key": "a", "refund_amount": "10071"}, {"refund_key": "b", "refund_amount": "71"}],
+        }
+        assert [each.amount_rupiah for each in midtrans.refunds(content)] == [10_000, 71]
+
+    def test_ignores_a_refund_of_the_fee_alone(self) -> None:
+        refunds = [{"refund_key": "a", "refund_amount": "10000"}, {"refund_key": "b", "refund_amount": "71"}]
+        webhook = webhook_of(
+            "midtrans",
+            transaction_status="refund",
+            gross_amount="10071.00",
+            extra_info={"gross_amount_info": self.FEE},
+            refunds=refunds,
+        )
+        assert read("midtrans", webhook).state is EventState.IGNORED
+
+    @pytest.mark.parametrize(
+        "order_id",
+        ["payment_notif_test_M00000000_0b8f9a53-6e2e-4c6c-9f0e-1b1f4d1a7c11", "payment_notif_test_G1_x"],
+    )
+    def test_ignores_what_the_button_of_its_dashboard_sends(self, order_id: str) -> None:
+        assert read("midtrans", webhook_of("midtrans", order_id=order_id)).state is EventState.IGNORED
+        with pytest.raises(SignatureInvalid):
+            read("midtrans", webhook_of("midtrans", order_id=order_id, secret=OTHER_SECRETS["midtrans"]))
+
 
 class TestXendit:
+    def test_ignores_what_the_button_of_its_dashboard_sends(self) -> None:
+        webhook = webhook_of("xendit", id="579c8d61f23fa4ca35e52da4", external_id="invoice_123124123")
+        assert read("xendit", webhook).state is EventState.IGNORED
+        assert read("xendit", webhook_of("xendit", external_id="invoice_1231241234")).state is EventState.RECEIVED
+
     def test_ignores_what_is_not_about_an_invoice(self) -> None:
         webhook = SENDERS["xendit"](b'{"event":"payout.succeeded","data":{}}', secret=SECRETS["xendit"])
         assert read("xendit", webhook).state is EventState.IGNORED

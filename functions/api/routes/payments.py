@@ -42,6 +42,7 @@ def start_payment(request: Request[None, PaymentQuery], app: App) -> PaymentStar
         window=terms_of(app.settings).window_of(request.query.way_to_pay),
         database=app.database,
         gateways=app.gateways,
+        publisher=app.publisher,
     )
     logger.append_keys(order_number=order_number)
     return started
@@ -87,7 +88,12 @@ ROUTES = (
         start_payment,
         PaymentAnswer,
         query=PaymentQuery,
-        problems=(problems.ORDER_UNKNOWN, problems.ORDER_NOT_PAYABLE, problems.CONCURRENT_REQUEST),
+        problems=(
+            problems.ORDER_UNKNOWN,
+            problems.ORDER_NOT_PAYABLE,
+            problems.PAYMENT_REFUSED,
+            problems.CONCURRENT_REQUEST,
+        ),
     ),
     Route[bytes, None](
         "POST",

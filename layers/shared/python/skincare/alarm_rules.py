@@ -46,10 +46,13 @@ API_SLOW = AlarmRule("api-slow", 2000, "ms", "api-slow")
 WEBHOOKS_REFUSED = AlarmRule("webhooks-refused", 5, "in 5 minutes", "webhooks-refused")
 """A scanner of the internet tries once or twice; a gateway repeats each webhook that is refused."""
 
+GATEWAY_MISCONFIGURED = AlarmRule("gateway-misconfigured", 1, "in 5 minutes", "gateway-misconfigured")
+
 # Log events that are counted, some of them by alarms.
 MAIL_STOPPED_EVENT = "email.sending_stopped"
 WEBHOOK_REFUSED_EVENT = "payment.webhook_refused"
 EVENT_IGNORED_EVENT = "payment.event_ignored"
+GATEWAY_MISCONFIGURED_EVENT = "payment.gateway_misconfigured"
 
 ALARM_RULES: tuple[AlarmRule, ...] = (
     DEAD_LETTERS,

@@ -125,7 +125,8 @@ class SendRefund(JobPayload):
     queue: ClassVar[QueueName] = QueueName.PAYMENTS
     budget: ClassVar[timedelta] = timedelta(hours=72)
     run_again: ClassVar[RunAgain] = RunAgain(
-        safe=True, why="the gateway takes the refund's key once; sent or refused before, it sends nothing"
+        safe=True,
+        why="the gateway takes the refund's key once; sent before, it sends nothing, refused before, it asks again",
     )
 
     refund_key: Annotated[str, Field(pattern=REFUND_KEY_PATTERN)]

@@ -5,12 +5,16 @@ from collections.abc import Iterable, Mapping
 from skincare.database.connection import Database
 from skincare.observability import logger
 from skincare.payments.attempts import repository as attempts
+from skincare.payments.deadline import in_turn, within
 from skincare.payments.errors import EventUnconfirmed, GatewayNotConfigured
 from skincare.payments.models import EventStatus, Report
 from skincare.payments.ports import GatewayClient
 from skincare.payments.settlement import PaymentEvent
 
 _REFUNDS = {EventStatus.REFUNDED, EventStatus.PARTIALLY_REFUNDED}
+
+_WITHIN_S = 10.0
+"""A job has fifteen seconds, and the database needs its share."""
 
 
 def confirm(event: PaymentEvent, *, database: Database, gateways: Mapping[str, GatewayClient]) -> Report:
@@ -21,17 +25,19 @@ def confirm(event: PaymentEvent, *, database: Database, gateways: Mapping[str, G
     """
     client = gateways.get(event.gateway)
     if client is None:
+        logger.error("payment.gateway_misconfigured", gateway=event.gateway)
         raise GatewayNotConfigured(event.gateway)
     with database.connection() as conn:
         started = attempts.of_order(conn, event.order_number, gateway=event.gateway, attempt_no=event.attempt_no)
-    for attempt in started:
-        word = word_on(event, client.transactions(attempt))
-        if word is not None:
-            if word.status is not event.status:
-                logger.warning(
-                    "payment.event_corrected", event_id=event.event_id, told=event.status, confirmed=word.status
-                )
-            return word
+    with within(_WITHIN_S):
+        for attempt in in_turn(started):
+            word = word_on(event, client.transactions(attempt, (event.transaction_id,)))
+            if word is not None:
+                if word.status is not event.status:
+                    logger.warning(
+                        "payment.event_corrected", event_id=event.event_id, told=event.status, confirmed=word.status
+                    )
+                return word
     raise EventUnconfirmed(event.event_id, event.gateway)
 
 

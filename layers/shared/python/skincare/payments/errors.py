@@ -96,13 +96,6 @@ class TransactionContested(TransientError):
         super().__init__(f"the transaction of payment event {event_id} was written by another order just now")
 
 
-class GatewayNotConfigured(PermanentError):
-    """The gateway must be asked, and no address of it is configured."""
-
-    def __init__(self, gateway: str) -> None:
-        super().__init__(f"{gateway} must be asked: set GATEWAY_URL_{gateway.upper()}")
-
-
 class EventUnconfirmed(TransientError):
     """The gateway does not say, or not yet, what the event says: it lags, or the event is forged."""
 
@@ -124,11 +117,58 @@ class GatewayUnavailable(TransientError):
         super().__init__(f"{gateway} does not answer: {reason}")
 
 
-class GatewayRefused(PermanentError):
-    """The gateway understood and will not do it."""
+class GatewayMisconfigured(GatewayUnavailable):
+    """The gateway refuses our key or leads elsewhere. Nothing is dropped, and an alarm rings."""
 
     def __init__(self, gateway: str, reason: str) -> None:
+        TransientError.__init__(self, f"{gateway} does not let us in: {reason}")
+
+
+class GatewayNotConfigured(GatewayMisconfigured):
+    """The gateway must be asked, and no address of it is configured."""
+
+    def __init__(self, gateway: str) -> None:
+        TransientError.__init__(self, f"{gateway} must be asked: set GATEWAY_URL_{gateway.upper()}")
+
+
+class GatewayRefused(PermanentError):
+    """The gateway understood and will not do it. `status` is that of its answer over HTTP, if it came so far."""
+
+    def __init__(self, gateway: str, reason: str, *, status: int | None = None) -> None:
         super().__init__(f"{gateway} refuses: {reason}")
+        self.status = status
+
+
+class ReferenceTaken(GatewayRefused):
+    """The gateway starts no second payment under this reference: the next attempt has another one."""
+
+    def __init__(self, gateway: str) -> None:
+        super().__init__(gateway, "the reference is taken")
+
+
+class RefundTooEarly(GatewayUnavailable):
+    """The payment cannot be given back before it is settled, which for a card is the next day."""
+
+    def __init__(self, gateway: str) -> None:
+        TransientError.__init__(
+            self,
+            f"{gateway} gives nothing back before the payment is settled: it is asked again until then",
+            retry_after=timedelta(minutes=15),
+        )
+
+
+class RefundOvertaken(PermanentError):
+    """A refund that was refused cannot be sent again: its money is gone or asked for by another refund."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"refund {key} was refused, and not enough of its payment is left to send it again")
+
+
+class AttemptsUnasked(TransientError):
+    """There was no time to ask about every attempt of an order; the next try goes on."""
+
+    def __init__(self, order_number: str) -> None:
+        super().__init__(f"not every attempt of order {order_number} was asked about", retry_after=timedelta(seconds=5))
 
 
 class OrderNotPayable(SkincareError):

@@ -52,6 +52,17 @@ def parse_any(body: bytes) -> Any:
         raise WebhookMalformed("the body is not JSON") from None
 
 
+def signed(body: bytes) -> dict[str, Any]:
+    """Return the members of a body that its sender really signed; raises `MemberFlawed`.
+
+    What cannot be read then is evidence all the same: nobody would send it again.
+    """
+    try:
+        return parse(body)
+    except WebhookMalformed as error:
+        raise MemberFlawed(str(error)) from None
+
+
 def digest(body: bytes) -> str:
     """Name a body by its SHA-256."""
     return hashlib.sha256(body).hexdigest()

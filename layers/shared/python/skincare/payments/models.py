@@ -46,6 +46,19 @@ class EventSource(StrEnum):
     """The gateway said it when we asked."""
 
 
+class Closing(StrEnum):
+    """What became of an attempt that a gateway was told to close."""
+
+    PAID = "paid"
+    """It is too late: somebody has paid."""
+    UNDER_WAY = "under_way"
+    """Somebody is paying, and the gateway does not stop that."""
+    CLOSED = "closed"
+    """Nobody can pay it any more."""
+    UNKNOWN = "unknown"
+    """The gateway knows of nobody who chose how to pay; its page ends with its own time."""
+
+
 @dataclass(frozen=True)
 class Webhook:
     """A request as it arrived: `body` holds the bytes that were signed.

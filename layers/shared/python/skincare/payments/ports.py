@@ -1,10 +1,10 @@
 """What payments need from the outside: one reader of webhooks and one client per gateway, and their secrets."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from skincare.payments.models import Attempt, GatewayEvent, Refund, Report, Webhook
+from skincare.payments.models import Attempt, Closing, GatewayEvent, Refund, Report, Webhook
 
 
 class Gateway(Protocol):
@@ -36,9 +36,10 @@ class SecretStore(Protocol):
 
 
 class GatewayClient(Protocol):
-    """Asks one gateway over its own API. Every call has timeouts, and none is made inside a transaction.
+    """Asks one gateway over its own API, outside any transaction and never longer than `payments.deadline` allows.
 
-    Each raises `GatewayUnavailable` where asking again may help, and `GatewayRefused` where it will not.
+    Each method raises `GatewayUnavailable` where asking again may help, among them `GatewayMisconfigured` where a
+    setting of ours is in the way, and `GatewayRefused` where it will not.
     """
 
     name: str
@@ -48,17 +49,27 @@ class GatewayClient(Protocol):
         """Ask the gateway to collect money; return the URL of the page where the customer pays.
 
         Asked again for the same attempt, it answers the same or another page for the same money, never a second debt.
+        Raises `ReferenceTaken` where it starts nothing under this reference any more.
         """
         ...
 
-    def transactions(self, attempt: Attempt) -> Sequence[Report]:
-        """Return what the gateway knows of an attempt now, one report per transaction; none where nobody tried to pay.
+    def transactions(self, attempt: Attempt, transaction_ids: Collection[str] = ()) -> Sequence[Report]:
+        """Return what the gateway knows of an attempt now, one report per transaction.
 
-        Of a transaction that was refunded or charged back there is one report for the payment, one for each refund
-        and one for the chargeback.
+        `transaction_ids` are those that events about the attempt named: a gateway may know some ways to pay by
+        these alone, so that without them nothing found does not mean that nothing was paid. One that turns out to
+        belong to something else is left out. Of a transaction that was refunded or charged back there is one report
+        for the payment, one for each refund and one for the chargeback.
         """
+        ...
+
+    def close(self, attempt: Attempt, transaction_ids: Collection[str] = ()) -> Closing:
+        """Let nobody pay an attempt any more, and say what came of it. Harmless when it is asked for again."""
         ...
 
     def refund(self, refund: Refund) -> None:
-        """Give money back. `refund.key` makes a second call with it harmless; the refund's event tells the outcome."""
+        """Give money back. `refund.key` makes a second call with it harmless; the refund's event tells the outcome.
+
+        Raises `RefundTooEarly` where the payment must be settled first.
+        """
         ...

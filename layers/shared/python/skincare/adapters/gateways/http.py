@@ -2,22 +2,29 @@
 
 import base64
 import json
-import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
+from skincare.adapters.gateways.connections import Connections
 from skincare.errors import ConfigurationError
+from skincare.observability import logger
 from skincare.payments import members
-from skincare.payments.errors import GatewayRefused, GatewayUnavailable, GatewayUnknown, WebhookMalformed
+from skincare.payments.deadline import within
+from skincare.payments.errors import (
+    GatewayMisconfigured,
+    GatewayRefused,
+    GatewayUnavailable,
+    GatewayUnknown,
+    ReferenceTaken,
+    WebhookMalformed,
+)
 from skincare.payments.ports import SecretStore
 
-if TYPE_CHECKING:
-    from urllib3 import PoolManager
-
-CONNECT_S = 1.0
-READ_S = 3.0
-"""A customer may be waiting: with the database's share an answer stays within five seconds."""
+CALL_S = 4.0
+"""For a whole call, every key that is tried included: a customer may be waiting, and with the database's share an
+answer stays within five seconds."""
 
 LONGEST_ANSWER = 1_000_000
 """Bytes."""
@@ -25,8 +32,13 @@ LONGEST_ANSWER = 1_000_000
 _LONGEST_URL = 2000
 
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
-_UNAUTHORIZED = 401
+_NOT_LET_IN = {401, 403}
 _BUSY = {408, 425, 429}
+
+IsTaken = Callable[[int, Any], bool]
+"""Tells from the status and the JSON of a refusal whether it means that the reference is taken."""
+StatusInside = Callable[[Any], int | None]
+"""Finds the status that stands in the JSON of an answer."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +52,15 @@ class Answer:
 class GatewayHttp:
     """Calls one gateway with its key as the user of Basic authentication. Safe to use from many threads."""
 
-    def __init__(self, gateway: str, base_url: str, *, secrets: SecretStore, secret_name: str | None = None) -> None:
+    def __init__(
+        self,
+        gateway: str,
+        base_url: str,
+        *,
+        secrets: SecretStore,
+        secret_name: str | None = None,
+        status_inside: StatusInside = lambda _: None,
+    ) -> None:
         """`secret_name` is the gateway's name in the store of secrets, where that is not `gateway`.
 
         Raises `ConfigurationError` for an address that is neither https nor on this machine.
@@ -49,19 +69,27 @@ class GatewayHttp:
         self._base_url = _checked(gateway, base_url)
         self._secrets = secrets
         self._secret_name = secret_name or gateway
-        self._lock = threading.Lock()
-        self._pool: PoolManager | None = None
+        self._status_inside = status_inside
+        self._connections = Connections(gateway, longest_answer=LONGEST_ANSWER)
+        self._let_in_by: str | None = None
 
     def get(self, path: str) -> Answer | None:
-        """Return the answer, None where there is nothing; raises `GatewayUnavailable` and `GatewayRefused`."""
+        """Return the answer, None where there is nothing.
+
+        Raises `GatewayUnavailable`, its `GatewayMisconfigured`, and `GatewayRefused`, as every call does.
+        """
         return self._call("GET", path, None)
 
-    def post(self, path: str, content: object) -> Answer:
-        """Send JSON once and return the answer; raises `GatewayUnavailable` and `GatewayRefused`."""
-        answer = self._call("POST", path, json.dumps(content).encode())
+    def post(self, path: str, content: object, *, is_taken: IsTaken = lambda *_: False) -> Answer:
+        """Send JSON once and return the answer; raises `ReferenceTaken` where `is_taken` says so."""
+        answer = self.post_if_there(path, content, is_taken=is_taken)
         if answer is None:
-            raise GatewayRefused(self._gateway, "status 404")
+            raise GatewayRefused(self._gateway, "status 404", status=404)
         return answer
+
+    def post_if_there(self, path: str, content: object, *, is_taken: IsTaken = lambda *_: False) -> Answer | None:
+        """Send JSON once and return the answer, None where what the path names is not there."""
+        return self._call("POST", path, json.dumps(content).encode(), is_taken=is_taken)
 
     def page(self, answer: Answer, member: str) -> str:
         """Return the address of a page that a customer may be sent to; raises `GatewayUnavailable`."""
@@ -70,72 +98,88 @@ class GatewayHttp:
             raise GatewayUnavailable(self._gateway, f"its answer has no usable {member}")
         return url
 
-    def _call(self, method: str, path: str, body: bytes | None) -> Answer | None:
-        key = self._key()
-        status, content = self._send(method, path, body, key)
-        if status == _UNAUTHORIZED:
-            # Refused before anything was done; the key may have been replaced since we looked.
-            renewed = self._key(fresh=True)
-            if renewed != key:
-                status, content = self._send(method, path, body, renewed)
+    def _call(
+        self, method: str, path: str, body: bytes | None, *, is_taken: IsTaken = lambda *_: False
+    ) -> Answer | None:
+        with within(CALL_S):
+            status, content = self._let_in(method, path, body)
         if status >= 500 or status in _BUSY:
             raise GatewayUnavailable(self._gateway, f"status {status}")
         if status == 404:
             return None
+        value = _value_of(content)
         if not 200 <= status < 300:
-            raise GatewayRefused(self._gateway, f"status {status}")
-        try:
-            return Answer(status, members.parse_any(content))
-        except WebhookMalformed:
-            raise GatewayUnavailable(self._gateway, "its answer cannot be read") from None
+            if is_taken(status, value):
+                raise ReferenceTaken(self._gateway)
+            raise GatewayRefused(self._gateway, f"status {status}", status=status)
+        if value is _UNREADABLE:
+            raise GatewayUnavailable(self._gateway, "its answer cannot be read")
+        return Answer(status, value)
 
-    def _key(self, *, fresh: bool = False) -> str:
+    def _let_in(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
+        """Call with each key that we know until one is taken: a key that is refused was used for nothing.
+
+        While a key is replaced nobody can tell from here which one the gateway knows at this moment.
+        """
+        status = 0
+        for key in self._keys():
+            status, content = self._send(method, path, body, key)
+            inside = self._status_inside(_value_of(content)) if 200 <= status < 300 else None
+            if status not in _NOT_LET_IN and inside not in _NOT_LET_IN:
+                self._let_in_by = key
+                if 300 <= status < 400:
+                    break
+                return status, content
+            status = inside if inside in _NOT_LET_IN else status
+        # An alarm counts this event: nobody can pay, and no refund is sent, until a person mends it.
+        logger.error("payment.gateway_misconfigured", gateway=self._gateway, status=status)
+        raise GatewayMisconfigured(self._gateway, f"status {status}")
+
+    def _keys(self) -> Iterator[str]:
+        """Give the keys to try: the one that worked last, the others that are known, and those of a fresh look."""
+        tried: set[str] = set()
+        for fresh in (False, True):
+            known = self._known(fresh=fresh)
+            for key in sorted(known, key=lambda each: each != self._let_in_by):
+                if key not in tried:
+                    tried.add(key)
+                    yield key
+
+    def _known(self, *, fresh: bool) -> tuple[str, ...]:
         try:
-            return self._secrets.secrets(self._secret_name, fresh=fresh)[0]
+            return tuple(self._secrets.secrets(self._secret_name, fresh=fresh))
         except GatewayUnknown:
             raise ConfigurationError(
                 f"the environment variable WEBHOOK_SECRET_ID_{self._secret_name.upper()} is not set"
             ) from None
 
     def _send(self, method: str, path: str, body: bytes | None, key: str) -> tuple[int, bytes]:
-        from urllib3.exceptions import HTTPError
-
         headers = {
             "accept": "application/json",
             "authorization": "Basic " + base64.b64encode(f"{key}:".encode()).decode(),
         }
         if body is not None:
             headers["content-type"] = "application/json"
-        try:
-            response = self._pooled().request(
-                method, self._base_url + path, body=body, headers=headers, preload_content=False
-            )
-            try:
-                content = response.read(LONGEST_ANSWER + 1, decode_content=True)
-            finally:
-                # One that was read to its end went back to the pool.
-                response.close()
-        except HTTPError as error:
-            # Its message may quote the request.
-            raise GatewayUnavailable(self._gateway, type(error).__name__) from None
-        if len(content) > LONGEST_ANSWER:
-            raise GatewayUnavailable(self._gateway, "its answer is too long")
-        return response.status, content
+        return self._connections.send(method, self._base_url + path, body, headers)
 
-    def _pooled(self) -> "PoolManager":
-        # Loaded here for the cold start.
-        from urllib3 import PoolManager, Timeout
 
-        with self._lock:
-            if self._pool is None:
-                # Certificates are verified by default. A payment that is asked for twice is two payments: no retries.
-                # A redirect would take the key to whoever the answer names.
-                self._pool = PoolManager(timeout=Timeout(connect=CONNECT_S, read=READ_S), retries=False)
-            return self._pool
+_UNREADABLE = object()
+
+
+def _value_of(content: bytes) -> Any:
+    try:
+        return members.parse_any(content)
+    except WebhookMalformed:
+        return _UNREADABLE
 
 
 def _is_safe(address: str) -> bool:
-    """Tell whether it is https, or on this machine."""
+    """Tell whether it is https, or on this machine, in characters that everybody sees.
+
+    Line breaks would be dropped in silence here and split a header elsewhere, and some others turn a text around.
+    """
+    if not (address.isascii() and address.isprintable()) or " " in address or "\\" in address:
+        return False
     try:
         url = urlsplit(address)
     except ValueError:

@@ -1,7 +1,7 @@
 """Midtrans over its own API: https://docs.midtrans.com/reference/backend-integration and …/get-transaction-status."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -9,14 +9,23 @@ from urllib.parse import quote
 
 from skincare.adapters.gateways.http import GatewayHttp
 from skincare.payments import members
-from skincare.payments.errors import GatewayRefused, GatewayUnavailable
-from skincare.payments.gateways.midtrans import JAKARTA, Midtrans, happened_at, meaning
-from skincare.payments.models import Attempt, EventStatus, Refund, Report
+from skincare.payments.errors import GatewayRefused, GatewayUnavailable, RefundTooEarly
+from skincare.payments.gateways.midtrans import JAKARTA, Midtrans, happened_at, meaning, price, refunds
+from skincare.payments.models import Attempt, Closing, EventStatus, Refund, Report
 from skincare.payments.ports import SecretStore
 
 _REFUNDS = {EventStatus.REFUNDED, EventStatus.PARTIALLY_REFUNDED}
 _MADE_OF_A_PAYMENT = {*_REFUNDS, EventStatus.CHARGEBACK}
 _SHORTEST_MINUTES = 1
+_SHORTEST_PAGE_MINUTES = 5
+"""https://docs.midtrans.com/reference/expire-a-snap-session"""
+
+# Codes of its own, in the body: https://docs.midtrans.com/reference/code-statuses.
+_EXPIRED, _UNKNOWN, _TAKEN, _UNCHANGEABLE = "407", "404", 406, "412"
+_NOT_LET_IN = "401"
+
+_CLOSINGS = (Closing.PAID, Closing.UNDER_WAY, Closing.CLOSED, Closing.UNKNOWN)
+"""By what weighs most where several transactions of one attempt end differently."""
 
 
 class MidtransClient:
@@ -32,8 +41,8 @@ class MidtransClient:
         secrets: SecretStore,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self._api = GatewayHttp(self.name, base_url, secrets=secrets)
-        self._snap = GatewayHttp(self.name, snap_url, secrets=secrets)
+        self._api = GatewayHttp(self.name, base_url, secrets=secrets, status_inside=_status_inside)
+        self._snap = GatewayHttp(self.name, snap_url, secrets=secrets, status_inside=_status_inside)
         self._clock = clock
 
     def start(self, attempt: Attempt) -> str:
@@ -42,6 +51,7 @@ class MidtransClient:
         Once somebody has, Midtrans refuses the reference as taken.
         """
         now = self._clock()
+        minutes = math.floor((attempt.expires_at - now).total_seconds() / 60)
         answer = self._snap.post(
             "/snap/v1/transactions",
             {
@@ -51,39 +61,114 @@ class MidtransClient:
                 "expiry": {
                     "start_time": now.astimezone(JAKARTA).strftime("%Y-%m-%d %H:%M:%S +0700"),
                     "unit": "minute",
-                    "duration": max(_SHORTEST_MINUTES, math.floor((attempt.expires_at - now).total_seconds() / 60)),
+                    "duration": max(_SHORTEST_MINUTES, minutes),
                 },
+                # The time above is that of a way to pay once chosen; the page itself would live for a day.
+                "page_expiry": {"unit": "minute", "duration": max(_SHORTEST_PAGE_MINUTES, minutes)},
             },
+            is_taken=_is_taken,
         )
         return self._snap.page(answer, "redirect_url")
 
-    def transactions(self, attempt: Attempt) -> Sequence[Report]:
-        """Ask for the status. Where nobody has chosen how to pay, Midtrans does not know the reference."""
-        answer = self._api.get(f"/v2/{quote(attempt.reference, safe='')}/status")
-        content = answer.value if answer else None
-        # Its own status code counts: it answers 200 over HTTP with a 404 inside.
-        if not isinstance(content, dict) or content.get("status_code") == "404":
-            return ()
-        if content.get("order_id") != attempt.reference:
+    def transactions(self, attempt: Attempt, transaction_ids: Collection[str] = ()) -> Sequence[Report]:
+        """Ask for the status, by the reference and by each transaction that this does not find.
+
+        Where nobody has chosen how to pay, Midtrans does not know the reference; DANA and the banks of BI-SNAP it
+        finds by their transaction alone, and then repeats its identifier as `order_id`.
+        """
+        by_reference = self._status(attempt.reference)
+        if by_reference is not None and by_reference.get("order_id") != attempt.reference:
             raise GatewayUnavailable(self.name, "its answer is about something else")
+        found = [] if by_reference is None else [by_reference]
+        for missing in sorted(set(transaction_ids) - {each.get("transaction_id") for each in found}):
+            told = self._status(missing)
+            if told is not None and _is_about(told, attempt, missing):
+                found.append(told)
         try:
-            return tuple(_reports(attempt, content))
+            return tuple(report for each in found for report in _reports(attempt, each))
         except members.MemberFlawed as flaw:
             raise GatewayUnavailable(self.name, str(flaw)) from None
 
+    def close(self, attempt: Attempt, transaction_ids: Collection[str] = ()) -> Closing:
+        """Let what waits for the money expire: https://docs.midtrans.com/reference/expire-api."""
+        closings = {self._expire(name) for name in (attempt.reference, *sorted(set(transaction_ids)))}
+        return next(each for each in _CLOSINGS if each in closings)
+
     def refund(self, refund: Refund) -> None:
         """Ask for a refund; a repetition with the same key is the same refund."""
-        answer = self._api.post(
+        code = self._ask(
             f"/v2/{quote(refund.transaction_id, safe='')}/refund",
             {"refund_key": refund.key, "amount": refund.amount_rupiah, "reason": refund.reason},
         )
+        if code == _UNCHANGEABLE and (self._status(refund.transaction_id) or {}).get("transaction_status") == "capture":
+            # A card that was charged today: https://docs.midtrans.com/docs/transaction-status-cycle.
+            raise RefundTooEarly(self.name)
+        if not code.startswith("2"):
+            raise GatewayRefused(self.name, f"status {code[:3]}")
+
+    def _expire(self, name: str) -> Closing:
+        code = self._ask(f"/v2/{quote(name, safe='')}/expire", {})
+        if code == _EXPIRED or code.startswith("2"):
+            return Closing.CLOSED
+        if code == _UNKNOWN:
+            return Closing.UNKNOWN
+        if code != _UNCHANGEABLE:
+            raise GatewayRefused(self.name, f"status {code[:3]}")
+        told = self._status(name)
+        try:
+            status = None if told is None else meaning(told)[1]
+        except members.MemberFlawed as flaw:
+            raise GatewayUnavailable(self.name, str(flaw)) from None
+        if status in {EventStatus.FAILED, EventStatus.EXPIRED}:
+            return Closing.CLOSED
+        return Closing.UNDER_WAY if status in {EventStatus.PENDING, None} else Closing.PAID
+
+    def _status(self, name: str) -> dict[str, Any] | None:
+        """Return the status of an `order_id` or a transaction, None where there is none."""
+        answer = self._api.get(f"/v2/{quote(name, safe='')}/status")
+        if answer is None:
+            return None
+        if not isinstance(answer.value, dict):
+            raise GatewayUnavailable(self.name, "its answer is no status")
+        # Its own status code counts: it answers 200 over HTTP with a 404 inside.
+        return None if answer.value.get("status_code") == _UNKNOWN else answer.value
+
+    def _ask(self, path: str, content: object) -> str:
+        """Send, and return Midtrans's own code, whether it stands in the body or is told by HTTP."""
+        try:
+            answer = self._api.post_if_there(path, content)
+        except GatewayRefused as refusal:
+            return str(refusal.status)
+        if answer is None:
+            return _UNKNOWN
         code = answer.value.get("status_code") if isinstance(answer.value, dict) else None
         if not isinstance(code, str):
             raise GatewayUnavailable(self.name, "its answer has no status_code")
         if code.startswith("5") or code == "429":
             raise GatewayUnavailable(self.name, f"status {code[:3]}")
-        if not code.startswith("2"):
-            raise GatewayRefused(self.name, f"status {code[:3]}")
+        return code
+
+
+def _status_inside(content: Any) -> int | None:
+    refused = isinstance(content, dict) and content.get("status_code") == _NOT_LET_IN
+    return int(_NOT_LET_IN) if refused else None
+
+
+def _is_taken(status: int, content: Any) -> bool:
+    """Our references are of a form that Midtrans takes, so that a complaint about `order_id` means one thing."""
+    told = content.get("error_messages") if isinstance(content, dict) else None
+    return status == _TAKEN or any("order_id" in each for each in _texts(told))
+
+
+def _texts(value: object) -> list[str]:
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+
+
+def _is_about(content: Mapping[str, Any], attempt: Attempt, transaction_id: str) -> bool:
+    return content.get("transaction_id") == transaction_id and content.get("order_id") in {
+        attempt.reference,
+        transaction_id,
+    }
 
 
 def _reports(attempt: Attempt, content: Mapping[str, Any]) -> Iterator[Report]:
@@ -94,7 +179,7 @@ def _reports(attempt: Attempt, content: Mapping[str, Any]) -> Iterator[Report]:
         transaction_id=members.text(content, "transaction_id", longest=128),
         reported_status=reported,
         status=status,
-        amount_rupiah=members.rupiah(content, "gross_amount"),
+        amount_rupiah=price(content),
         currency=members.text({"currency": "IDR"} | dict(content), "currency", longest=8),
         occurred_at=happened_at(content),
         attempt_no=attempt.attempt_no,
@@ -105,14 +190,12 @@ def _reports(attempt: Attempt, content: Mapping[str, Any]) -> Iterator[Report]:
     yield replace(newest, status=EventStatus.PAID)
     if status is EventStatus.CHARGEBACK:
         yield replace(newest, occurred_at=None)
-    refunds = content.get("refunds")
-    for refund in refunds if isinstance(refunds, list) else []:
-        if not isinstance(refund, dict):
-            raise members.MemberFlawed("refunds is not a list of objects")
-        yield replace(
-            newest,
-            status=status if status in _REFUNDS else EventStatus.PARTIALLY_REFUNDED,
-            amount_rupiah=members.rupiah(refund, "refund_amount"),
-            occurred_at=members.moment(refund, "created_at", zone=JAKARTA),
-            refund_key=members.text(refund, "refund_key", longest=128),
-        )
+    for refund in refunds(content):
+        if refund.amount_rupiah or not refund.told_rupiah:
+            yield replace(
+                newest,
+                status=status if status in _REFUNDS else EventStatus.PARTIALLY_REFUNDED,
+                amount_rupiah=refund.amount_rupiah,
+                occurred_at=refund.created_at,
+                refund_key=refund.key,
+            )

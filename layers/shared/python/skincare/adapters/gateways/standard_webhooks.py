@@ -1,13 +1,14 @@
 """A gateway that speaks our own body, over the API that docs/payments.md describes."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import Any
 from urllib.parse import quote
 
 from skincare.adapters.gateways.http import GatewayHttp
 from skincare.payments import members
-from skincare.payments.errors import GatewayUnavailable
+from skincare.payments.errors import GatewayRefused, GatewayUnavailable
 from skincare.payments.gateways.standard_webhooks import StandardWebhooks, report_of
-from skincare.payments.models import Attempt, Refund, Report
+from skincare.payments.models import Attempt, Closing, EventStatus, Refund, Report
 from skincare.payments.ports import SecretStore
 
 
@@ -29,11 +30,12 @@ class StandardWebhooksClient:
                 "currency": "IDR",
                 "expires_at": attempt.expires_at.isoformat(),
             },
+            is_taken=_is_taken,
         )
         return self._api.page(answer, "url")
 
-    def transactions(self, attempt: Attempt) -> Sequence[Report]:
-        """Ask what became of a payment."""
+    def transactions(self, attempt: Attempt, transaction_ids: Collection[str] = ()) -> Sequence[Report]:  # noqa: ARG002
+        """Ask what became of a payment. Its reference finds all of it: this API has no other way to pay."""
         answer = self._api.get(f"/payments/{quote(attempt.reference, safe='')}/transactions")
         if answer is None:
             return ()
@@ -48,9 +50,32 @@ class StandardWebhooksClient:
             raise GatewayUnavailable(self.name, "its answer is about something else")
         return reports
 
+    def close(self, attempt: Attempt, transaction_ids: Collection[str] = ()) -> Closing:  # noqa: ARG002
+        """Close a payment; one that is closed already is closed again."""
+        try:
+            answer = self._api.post_if_there(f"/payments/{quote(attempt.reference, safe='')}/close", {})
+        except GatewayRefused as refusal:
+            if refusal.status != _CONFLICT:
+                raise
+            return _closing_by(self.transactions(attempt))
+        return Closing.UNKNOWN if answer is None else Closing.CLOSED
+
     def refund(self, refund: Refund) -> None:
         """Ask for a refund; the same `refund_id` is the same refund."""
         self._api.post(
             f"/transactions/{quote(refund.transaction_id, safe='')}/refunds",
             {"refund_id": refund.key, "amount_rupiah": refund.amount_rupiah, "reason": refund.reason},
         )
+
+
+_CONFLICT = 409
+
+
+def _is_taken(status: int, _: Any) -> bool:
+    return status == _CONFLICT
+
+
+def _closing_by(reports: Sequence[Report]) -> Closing:
+    """Say why a payment is not closed: somebody has paid it, or is about to."""
+    paid = any(report.status is EventStatus.PAID for report in reports)
+    return Closing.PAID if paid else Closing.UNDER_WAY

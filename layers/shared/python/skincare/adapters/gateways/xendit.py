@@ -4,7 +4,7 @@ Refunds are not built: their webhooks have another form, so that we would never 
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 from typing import Any, NoReturn
 from urllib.parse import quote
@@ -12,8 +12,8 @@ from urllib.parse import quote
 from skincare.adapters.gateways.http import Answer, GatewayHttp
 from skincare.payments import members
 from skincare.payments.errors import GatewayRefused, GatewayUnavailable
-from skincare.payments.gateways.xendit import Xendit, report_of
-from skincare.payments.models import Attempt, Refund, Report
+from skincare.payments.gateways.xendit import Xendit, meaning, report_of
+from skincare.payments.models import Attempt, Closing, EventStatus, Refund, Report
 from skincare.payments.ports import SecretStore
 
 API_KEY = "xendit_api"
@@ -56,20 +56,48 @@ class XenditClient:
         )
         return self._api.page(answer, "invoice_url")
 
-    def transactions(self, attempt: Attempt) -> Sequence[Report]:
+    def transactions(self, attempt: Attempt, transaction_ids: Collection[str] = ()) -> Sequence[Report]:
         """Ask what became of the invoices of a reference. An open one is no transaction yet."""
         try:
-            return tuple(report_of(each) for each in self._invoices(attempt) if each.get("status") != _OPEN)
+            return tuple(
+                report_of(each) for each in self._invoices(attempt, transaction_ids) if each.get("status") != _OPEN
+            )
         except members.MemberFlawed as flaw:
             raise GatewayUnavailable(self.name, str(flaw)) from None
+
+    def close(self, attempt: Attempt, transaction_ids: Collection[str] = ()) -> Closing:
+        """Expire the open invoices of a reference: https://developers.xendit.co/api-reference/#expire-invoice."""
+        invoices = self._invoices(attempt, transaction_ids)
+        if not invoices:
+            return Closing.UNKNOWN
+        for invoice in invoices:
+            if invoice.get("status") != _OPEN:
+                continue
+            try:
+                self._api.post(f"/invoices/{quote(str(invoice.get('id')), safe='')}/expire!", {})
+            except GatewayRefused:
+                # Paid, or expired by itself, in this moment.
+                return self._closing_by(self._invoices(attempt, transaction_ids))
+        return self._closing_by([each for each in invoices if each.get("status") != _OPEN])
+
+    def _closing_by(self, invoices: Sequence[dict[str, Any]]) -> Closing:
+        statuses = {meaning(each.get("status")) for each in invoices}
+        if EventStatus.PAID in statuses:
+            return Closing.PAID
+        return Closing.CLOSED if statuses <= {EventStatus.EXPIRED, EventStatus.FAILED} else Closing.UNDER_WAY
 
     def refund(self, refund: Refund) -> NoReturn:  # noqa: ARG002  the port's shape
         raise GatewayRefused(self.name, "we give nothing back there")
 
-    def _invoices(self, attempt: Attempt) -> list[dict[str, Any]]:
+    def _invoices(self, attempt: Attempt, transaction_ids: Collection[str] = ()) -> list[dict[str, Any]]:
         answer = self._api.get(f"/v2/invoices?external_id={quote(attempt.reference, safe='')}")
         told = [] if answer is None else answer.value
         if not isinstance(told, list) or not all(isinstance(each, dict) for each in told):
             raise GatewayUnavailable(self.name, "its answer is no list of invoices")
-        # Whatever else it may list is not about this attempt.
-        return [each for each in told if each.get("external_id") == attempt.reference]
+        found = list(told)
+        for missing in set(transaction_ids) - {each.get("id") for each in told}:
+            answer = self._api.get(f"/v2/invoices/{quote(missing, safe='')}")
+            if answer is not None and isinstance(answer.value, dict):
+                found.append(answer.value)
+        # Whatever else it may tell of is not about this attempt.
+        return [each for each in found if each.get("external_id") == attempt.reference]

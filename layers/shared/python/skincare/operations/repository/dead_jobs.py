@@ -104,7 +104,9 @@ def past_use(conn: Connection, job_ids: Sequence[JobId]) -> dict[JobId, str]:
                     WHEN o.id IS NULL AND w.order_number IS NOT NULL THEN 'there is no such order'
                     WHEN o.status <> 'pending' THEN 'the order is ' || o.status
                 END
-                WHEN 'send_refund' THEN CASE WHEN r.state <> 'requested' THEN 'the refund is ' || r.state END
+                WHEN 'send_refund' THEN CASE
+                    WHEN r.state IN ('sent', 'booked') THEN 'the refund is ' || r.state
+                END
                 WHEN 'send_payment_received_email' THEN CASE
                     WHEN o.id IS NULL AND w.order_number IS NOT NULL THEN 'there is no such order'
                     WHEN t.status IS NOT NULL THEN 'the customer was told, or cannot be'

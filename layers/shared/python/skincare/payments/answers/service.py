@@ -9,9 +9,9 @@ from skincare.identifiers import OrderNumber, new_job_id, uuid7
 from skincare.jobs.publisher import Publisher
 from skincare.observability import logger
 from skincare.payments import repository
-from skincare.payments.answers.repository import fact_of, known_facts
+from skincare.payments.answers.repository import fact_of, is_waiting, known_facts, named_transactions
 from skincare.payments.errors import GatewayUnavailable
-from skincare.payments.models import Attempt, EventId, EventSource, EventStatus, GatewayEvent, Report
+from skincare.payments.models import Attempt, Closing, EventId, EventSource, EventStatus, GatewayEvent, Report
 from skincare.payments.ports import GatewayClient
 
 Gateways = Mapping[str, GatewayClient]
@@ -27,13 +27,50 @@ _MONEY = {
 _LONGEST_KEY = 500
 
 
-def ask(gateways: Gateways, gateway: str, attempt: Attempt) -> Sequence[Report]:
-    """Return what a gateway knows of an attempt; raises `GatewayUnavailable` and `GatewayRefused`."""
+def ask(gateways: Gateways, gateway: str, attempt: Attempt, *, database: Database) -> Sequence[Report]:
+    """Return what a gateway knows of an attempt, also by the transactions that its webhooks named.
+
+    Raises `GatewayUnavailable` and `GatewayRefused`.
+    """
+    client, named = _client(gateways, gateway), _named(gateway, attempt, database)
+    # We asked by the reference of our attempt: whatever the answer calls it, it is about that order.
+    return [replace(report, order_number=attempt.order_number) for report in client.transactions(attempt, named)]
+
+
+def close(
+    order_number: OrderNumber,
+    gateway: str,
+    attempt: Attempt,
+    *,
+    database: Database,
+    gateways: Gateways,
+    publisher: Publisher,
+) -> Closing:
+    """Let nobody pay an attempt any more. Where somebody has, the money is kept as an event unless it was known.
+
+    Applied money that did not pay the order counts as none: then the attempt is closed. Raises as `ask` does.
+    """
+    outcome = _client(gateways, gateway).close(attempt, _named(gateway, attempt, database))
+    if outcome is not Closing.PAID:
+        return outcome
+    answers = [(gateway, report) for report in ask(gateways, gateway, attempt, database=database)]
+    new = keep(order_number, answers, database=database, publisher=publisher)
+    told = [report.transaction_id for _, report in answers if report.status is EventStatus.PAID]
+    with database.connection() as conn:
+        waits = new > 0 or is_waiting(conn, order_number, gateway, told)
+    return Closing.CLOSED if told and not waits else Closing.PAID
+
+
+def _client(gateways: Gateways, gateway: str) -> GatewayClient:
     client = gateways.get(gateway)
     if client is None:
         raise GatewayUnavailable(gateway, "this release cannot ask it")
-    # We asked by the reference of our attempt: whatever the answer calls it, it is about that order.
-    return [replace(report, order_number=attempt.order_number) for report in client.transactions(attempt)]
+    return client
+
+
+def _named(gateway: str, attempt: Attempt, database: Database) -> Sequence[str]:
+    with database.connection() as conn:
+        return named_transactions(conn, gateway, attempt)
 
 
 def keep(

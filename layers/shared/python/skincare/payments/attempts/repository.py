@@ -59,16 +59,16 @@ def extend(conn: Connection, order_id: int, *, window: timedelta) -> datetime | 
 def find_open(conn: Connection, order_id: int) -> StartedAttempt | None:
     """Return the attempt of an order that its customer can still use.
 
-    It ends with its time, or earlier once the gateway has told that. A try that failed does not end it: the page
-    takes another one, and a second page would let somebody pay twice. One whose page nobody has seen is of no use once
-    there is too little time left.
+    It ends with its time, or earlier once the gateway has told that or we have closed it. A try that failed does not
+    end it: the page takes another one, and a second page would let somebody pay twice. One whose page nobody has seen
+    is of no use once there is too little time left.
     """
     row = (
         conn.cursor(row_factory=dict_row)
         .execute(
             f"""
             SELECT {_COLUMNS} FROM payment_attempts a JOIN orders o ON o.id = a.order_id
-            WHERE a.order_id = %(order_id)s AND a.expires_at > now()
+            WHERE a.order_id = %(order_id)s AND a.expires_at > now() AND a.closed_at IS NULL
                 AND (a.redirect_url IS NOT NULL OR a.expires_at >= now() + %(shortest)s) AND NOT EXISTS (
                 SELECT 1 FROM payment_events e
                 WHERE e.order_number = o.order_number AND e.gateway = a.gateway AND e.attempt_no = a.attempt_no
@@ -105,6 +105,17 @@ def open_next(conn: Connection, order_id: int, *, gateway: str) -> StartedAttemp
         .fetchone()
     )
     return None if row is None else _started(row)
+
+
+def close(conn: Connection, attempt: Attempt) -> None:
+    """Note that nobody is sent to an attempt any more; the next start opens another."""
+    conn.execute(
+        """
+        UPDATE payment_attempts a SET closed_at = coalesce(a.closed_at, now())
+        FROM orders o
+        WHERE o.id = a.order_id AND o.order_number = %(order_number)s AND a.attempt_no = %(attempt_no)s""",
+        {"order_number": attempt.order_number, "attempt_no": attempt.attempt_no},
+    )
 
 
 def keep_url(conn: Connection, attempt: Attempt, redirect_url: str) -> tuple[str, OrderStatus]:

@@ -1,6 +1,7 @@
 """Orders whose time is over, in PostgreSQL."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 
 from psycopg import Connection
@@ -12,11 +13,15 @@ from skincare.payments.models import Attempt
 
 @dataclass(frozen=True)
 class KnownAttempt:
-    """A payment that was started. While `is_open` the customer can still pay."""
+    """A payment that was started. While `is_open` the customer can still pay.
+
+    One that `is_checked` was found without money a short while ago, when its time was over.
+    """
 
     gateway: str
     attempt: Attempt
     is_open: bool
+    is_checked: bool = False
 
 
 @dataclass(frozen=True)
@@ -36,30 +41,43 @@ class Expiry(StrEnum):
     NOT_PENDING = "not_pending"
 
 
-def load(conn: Connection, order_number: OrderNumber) -> OrderInQuestion | None:
-    """Return an order and its attempts, oldest first."""
+def load(conn: Connection, order_number: OrderNumber, *, fresh_for: timedelta) -> OrderInQuestion | None:
+    """Return an order and its attempts, oldest first; a check is good for `fresh_for`."""
     rows = conn.execute(
         """
-        SELECT o.status, a.gateway, a.attempt_no, a.amount_rupiah, a.expires_at, a.expires_at > now()
+        SELECT o.status, a.gateway, a.attempt_no, a.amount_rupiah, a.expires_at, a.expires_at > now(),
+            coalesce(a.checked_at > now() - %(fresh_for)s, false)
         FROM orders o LEFT JOIN payment_attempts a ON a.order_id = o.id
         WHERE o.order_number = %(order_number)s
         ORDER BY a.attempt_no""",
-        {"order_number": order_number},
+        {"order_number": order_number, "fresh_for": fresh_for},
     ).fetchall()
     if not rows:
         return None
     attempts = tuple(
-        KnownAttempt(gateway, Attempt(order_number, number, amount, expires_at), is_open)
-        for _, gateway, number, amount, expires_at, is_open in rows
+        KnownAttempt(gateway, Attempt(order_number, number, amount, expires_at), is_open, is_checked)
+        for _, gateway, number, amount, expires_at, is_open, is_checked in rows
         if number is not None
     )
     return OrderInQuestion(OrderStatus(rows[0][0]), attempts)
 
 
+def mark_checked(conn: Connection, attempt: Attempt) -> None:
+    """Note that an attempt whose time is over has no money now."""
+    conn.execute(
+        """
+        UPDATE payment_attempts a SET checked_at = now()
+        FROM orders o
+        WHERE o.id = a.order_id AND o.order_number = %(order_number)s AND a.attempt_no = %(attempt_no)s""",
+        {"order_number": attempt.order_number, "attempt_no": attempt.attempt_no},
+    )
+
+
 def expire(conn: Connection, order_number: OrderNumber, *, attempts: int) -> Expiry:
     """Expire an order that is still pending and give its stock back, in one statement.
 
-    `attempts` is how many its caller asked about: one more, or a paid event that is not applied yet, and it waits.
+    `attempts` is how many its caller asked about: one more, and it waits. So it does for a paid event that is not
+    applied yet, or that is quarantined and that no person has looked at.
     """
     row = conn.execute(
         "SELECT expire_order(%(order_number)s, %(attempts)s)", {"order_number": order_number, "attempts": attempts}

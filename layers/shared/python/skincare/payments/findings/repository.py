@@ -42,6 +42,13 @@ def of_events(conn: Connection) -> Piece:
             SELECT 'refund_not_booked', r.key, o.order_number FROM refunds r JOIN orders o ON o.id = r.order_id
             WHERE r.state IN ('requested', 'sent') AND r.created_at < now() - %(unbooked)s
             ORDER BY r.created_at LIMIT %(limit)s
+        ) UNION ALL (
+            -- Until its job is run again or discarded: who asked for it believes that the money goes back.
+            SELECT 'refund_refused', r.key, o.order_number FROM refunds r JOIN orders o ON o.id = r.order_id
+            WHERE r.state = 'refused' AND r.created_at > now() - %(look_back)s AND EXISTS (
+                SELECT 1 FROM jobs j WHERE j.unique_key = 'send_refund:' || r.key AND j.publish_at IS NOT NULL
+            )
+            ORDER BY r.created_at LIMIT %(limit)s
         )""",
         {"look_back": LOOK_BACK, "unbooked": _UNBOOKED, "limit": _MOST_FINDINGS},
     )

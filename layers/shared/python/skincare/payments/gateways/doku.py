@@ -58,7 +58,11 @@ class Doku:
         if not matches_any(given.encode(), expected):
             raise SignatureInvalid(f"the header {_SIGNATURE} is not of ours")
         headers = {_CLIENT: client_id, _REQUEST: request_id, _TIME: timestamp}
-        content = members.parse(webhook.body)
+        try:
+            content = members.signed(webhook.body)
+        except members.MemberFlawed as flaw:
+            key = f"sha256:{members.digest(webhook.body)}"
+            return GatewayEvent(key, headers, None, str(flaw), merchant_id=client_id)
         try:
             return GatewayEvent(request_id, headers, _report(content), merchant_id=client_id)
         except members.MemberFlawed as flaw:

@@ -6,6 +6,7 @@ before money moves.
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -15,6 +16,9 @@ from skincare.payments.models import EventStatus, GatewayEvent, Report, Webhook,
 from skincare.payments.signatures import matches_any
 
 JAKARTA = timezone(timedelta(hours=7))
+
+# What the button "Test notification URL" of the dashboard sends, truly signed, with an order_id of its own.
+_TEST_PREFIX = "payment_notif_test_"
 
 _STATUSES = {
     "authorize": None,
@@ -58,10 +62,14 @@ class Midtrans:
         fingerprint = members.digest(webhook.body)
         merchant_id = content.get("merchant_id")
         merchant_id = merchant_id if isinstance(merchant_id, str) else None
+        if order_id.startswith(_TEST_PREFIX):
+            return GatewayEvent(f"sha256:{fingerprint}", {}, None, merchant_id=merchant_id)
         try:
             report = _report(content)
         except members.MemberFlawed as flaw:
             return GatewayEvent(f"sha256:{fingerprint}", {}, None, str(flaw), merchant_id=merchant_id)
+        if report is None:
+            return GatewayEvent(f"sha256:{fingerprint}", {}, None, merchant_id=merchant_id)
         key = f"{report.transaction_id}:{report.reported_status}:{fingerprint}"
         return GatewayEvent(key, {}, report, merchant_id=merchant_id)
 
@@ -73,19 +81,23 @@ def _as_sent(content: Mapping[str, Any], name: str) -> str:
     return value
 
 
-def _report(content: dict[str, Any]) -> Report:
+def _report(content: dict[str, Any]) -> Report | None:
+    """Return what a notification says, None where it is about a fee of Midtrans alone; raises `MemberFlawed`."""
     reported, status = meaning(content)
-    refund_key, amount_name = None, "gross_amount"
+    refund_key, amount = None, price(content)
     if status in {EventStatus.REFUNDED, EventStatus.PARTIALLY_REFUNDED}:
-        content = content | _newest_refund(content)
-        refund_key, amount_name = members.text(content, "refund_key", longest=128), "refund_amount"
+        # Some notifications tell of their refund at the top level alone.
+        newest = (refunds(content) or refunds(content | {"refunds": [content]}))[-1]
+        if newest.amount_rupiah <= 0 < newest.told_rupiah:
+            return None
+        refund_key, amount = newest.key, newest.amount_rupiah
     order_number, attempt_no = attempt_named(members.text(content, "order_id", longest=64))
     return Report(
         order_number=order_number,
         transaction_id=members.text(content, "transaction_id", longest=128),
         reported_status=reported,
         status=status,
-        amount_rupiah=members.rupiah(content, amount_name),
+        amount_rupiah=amount,
         currency=members.text({"currency": "IDR"} | content, "currency", longest=8),
         occurred_at=happened_at(content),
         refund_key=refund_key,
@@ -116,8 +128,58 @@ def _succeeded(content: Mapping[str, Any]) -> bool:
     return content.get("status_code") == "200" and content.get("fraud_status", "accept") == "accept"
 
 
-def _newest_refund(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the last entry of `refunds`, whose amount is its own; the top level tells the sum of all."""
-    refunds = content.get("refunds")
-    newest = refunds[-1] if isinstance(refunds, list) and refunds else {}
-    return newest if isinstance(newest, dict) else {}
+def price(content: Mapping[str, Any]) -> int:
+    """Return what was paid for the order, in rupiah: a fee that Midtrans put on top is between it and the customer.
+
+    `gross_amount` is with the fee. Where the breakdown does not add up, it is the gross amount; raises `MemberFlawed`.
+    https://docs.midtrans.com/docs/snap-advanced-feature#automatic-fee-imposition
+    """
+    gross = members.rupiah(content, "gross_amount")
+    for place in (content, members.inner(content, "metadata")):
+        told = members.inner(members.inner(place, "extra_info"), "gross_amount_info")
+        try:
+            original = members.rupiah(told, "original_amount")
+            fee = members.rupiah(told, "customer_imposed_payment_fee")
+        except members.MemberFlawed:
+            continue
+        if original > 0 and fee >= 0 and original + fee == gross:
+            return original
+    return gross
+
+
+@dataclass(frozen=True)
+class ToldRefund:
+    """One refund. Of `told_rupiah`, `amount_rupiah` is what belongs to the order and not to a fee on top."""
+
+    key: str
+    told_rupiah: int
+    amount_rupiah: int
+    created_at: datetime | None
+
+
+def refunds(content: Mapping[str, Any]) -> tuple[ToldRefund, ...]:
+    """Return the entries of `refunds`, oldest first; raises `MemberFlawed`.
+
+    The top level tells only the sum of all. A fee is given back last, so that all refunds together are never more
+    than the order's price where all together are no more than was paid.
+    """
+    entries = content.get("refunds")
+    left = price(content)
+    fee_left = members.rupiah(content, "gross_amount") - left
+    found: list[ToldRefund] = []
+    for entry in entries if isinstance(entries, list) else []:
+        if not isinstance(entry, dict):
+            raise members.MemberFlawed("refunds is not a list of objects")
+        told = members.rupiah(entry, "refund_amount")
+        # Of more than there ever was nothing is taken away: the books tell that it does not fit.
+        of_fee = told - left if 0 < told - left <= fee_left else 0
+        left, fee_left = max(0, left - told), fee_left - of_fee
+        found.append(
+            ToldRefund(
+                key=members.text(entry, "refund_key", longest=128),
+                told_rupiah=told,
+                amount_rupiah=told - of_fee,
+                created_at=members.moment(entry, "created_at", zone=JAKARTA),
+            )
+        )
+    return tuple(found)

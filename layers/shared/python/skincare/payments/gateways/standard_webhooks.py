@@ -56,8 +56,8 @@ def _signatures(secrets: Sequence[str], message_id: str, timestamp: str, body: b
 
 
 def _event(body: bytes, headers: Mapping[str, str]) -> GatewayEvent:
-    content = members.parse(body)
     try:
+        content = members.signed(body)
         # The event and not the message is what may happen only once: a sender may wrap it anew.
         return GatewayEvent(members.text(content, "event_id", longest=255), headers, report_of(content))
     except members.MemberFlawed as flaw:

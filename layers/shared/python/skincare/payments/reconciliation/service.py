@@ -19,6 +19,7 @@ from skincare.jobs.repository import timers
 from skincare.observability import logger
 from skincare.orders.terms import EXPIRY_GRACE
 from skincare.payments.answers.service import Gateways, ask, keep
+from skincare.payments.deadline import within
 from skincare.payments.errors import GatewayRefused, ReconciliationUnfinished
 from skincare.payments.findings.models import Finding, Owed
 from skincare.payments.findings.repository import open_findings
@@ -31,6 +32,7 @@ _PER_RUN = 20
 # A gateway may take its whole timeout for each answer, and a job has fifteen seconds.
 _ASK_FOR_S = 4.0
 _LOOK_FOR_S = 4.0
+_ONE_WITHIN_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,8 @@ def ask_gateways(*, database: Database, gateways: Gateways, publisher: Publisher
         if time.monotonic() - started > _ASK_FOR_S:
             break
         try:
-            reports = ask(gateways, known.gateway, known.attempt)
+            with within(_ONE_WITHIN_S):
+                reports = ask(gateways, known.gateway, known.attempt, database=database)
         except GatewayRefused:
             # Asking again tomorrow would not help either.
             logger.error("reconciliation.not_told", gateway=known.gateway, reference=known.attempt.reference)

@@ -109,6 +109,24 @@ def asked_for(conn: Connection, order_id: int) -> dict[str, AskedRefund]:
     return {key: AskedRefund((gateway, transaction_id), amount) for key, gateway, transaction_id, amount in rows}
 
 
+def take_up(conn: Connection, key: str) -> bool:
+    """Let a refused refund of a locked order be asked for again; False where not enough of its payment is left."""
+    cur = conn.execute(
+        """
+        UPDATE refunds r SET state = 'requested', refusal = NULL
+        FROM payments p
+        WHERE r.key = %(key)s AND r.state = 'refused'
+            AND p.gateway = r.gateway AND p.transaction_id = r.transaction_id
+            AND r.amount_rupiah <= p.amount_rupiah - p.refunded_rupiah - p.charged_back_rupiah - coalesce((
+                SELECT sum(o.amount_rupiah) FROM refunds o
+                WHERE o.order_id = r.order_id AND o.gateway = r.gateway AND o.transaction_id = r.transaction_id
+                    AND o.state IN ('requested', 'sent')
+            ), 0)""",
+        {"key": key},
+    )
+    return cur.rowcount == 1
+
+
 def book(conn: Connection, order_id: int, payments: Collection[Payment]) -> int:
     """Note which refunds of a locked order the gateways' events have booked as asked for; return how many are new."""
     booked = [(*payment.transaction, key, amount) for payment in payments for key, amount in payment.refunds]

@@ -8,11 +8,21 @@ from skincare.money import rupiah
 from skincare.observability import logger
 from skincare.orders.errors import OrderUnknown
 from skincare.payments.answers.service import Gateways
-from skincare.payments.errors import GatewayRefused, GatewayUnavailable, RefundNotPossible, RefundUnknown
+from skincare.payments.deadline import within
+from skincare.payments.errors import (
+    GatewayRefused,
+    GatewayUnavailable,
+    RefundNotPossible,
+    RefundOvertaken,
+    RefundUnknown,
+)
 from skincare.payments.models import Refund
 from skincare.payments.refunds import repository
 from skincare.payments.refunds.models import RefundRequest, RefundRow
 from skincare.payments.repository import lock_order
+
+_WITHIN_S = 10.0
+"""A job has fifteen seconds."""
 
 
 def request_refund(conn: Connection, request: RefundRequest) -> RefundRow:
@@ -52,23 +62,26 @@ def request_refund(conn: Connection, request: RefundRequest) -> RefundRow:
 
 
 def send_refund(key: str, *, database: Database, gateways: Gateways) -> None:
-    """Ask the gateway for a refund, unless that is done.
+    """Ask the gateway for a refund, unless that is done; one that was refused before is asked for again.
 
     Asking twice is harmless: the gateway takes a key once. No connection is held meanwhile. Raises `RefundUnknown`,
-    `GatewayUnavailable`, and `GatewayRefused` once the refusal is written down.
+    `RefundOvertaken`, `GatewayUnavailable`, and `GatewayRefused` once the refusal is written down.
     """
     with database.connection() as conn:
         refund = repository.find(conn, key)
     if refund is None:
         raise RefundUnknown(key)
-    if refund.state != "requested":
+    if refund.state == "refused":
+        _take_up(refund, database=database)
+    elif refund.state != "requested":
         logger.info("refund.sent_before", refund_key=key, order_number=refund.order_number, state=refund.state)
         return
     client = gateways.get(refund.gateway)
     if client is None:
         raise GatewayUnavailable(refund.gateway, "this release cannot ask it")
     try:
-        client.refund(Refund(refund.order_number, refund.transaction_id, refund.amount_rupiah, key, refund.reason))
+        with within(_WITHIN_S):
+            client.refund(Refund(refund.order_number, refund.transaction_id, refund.amount_rupiah, key, refund.reason))
     except GatewayRefused as error:
         with database.connection() as conn:
             repository.mark_refused(conn, key, refusal=str(error))
@@ -77,6 +90,15 @@ def send_refund(key: str, *, database: Database, gateways: Gateways) -> None:
     with database.connection() as conn:
         repository.mark_sent(conn, key)
     logger.info("refund.sent", refund_key=key, order_number=refund.order_number, amount_rupiah=refund.amount_rupiah)
+
+
+def _take_up(refund: RefundRow, *, database: Database) -> None:
+    """Count the money of a refused refund as on its way again; raises `RefundOvertaken` where another took it."""
+    with database.connection() as conn, conn.transaction():
+        lock_order(conn, refund.order_number)
+        if not repository.take_up(conn, refund.key):
+            raise RefundOvertaken(refund.key)
+    logger.info("refund.taken_up", refund_key=refund.key, order_number=refund.order_number)
 
 
 def _same(known: RefundRow, request: RefundRequest) -> RefundRow:
