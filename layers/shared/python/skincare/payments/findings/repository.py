@@ -96,7 +96,7 @@ def of_orders(conn: Connection, after: Place | None, *, limit: int) -> Piece:
                         AND j.job_type = 'generate_invoice_pdf' AND j.state = 'cancelled'
                 ) THEN 'paid_without_invoice' ELSE 'generate_invoice_pdf' END, o.order_number, o.order_number
                 FROM piece o
-                WHERE o.status IN ('paid', 'partially_refunded', 'refunded') AND o.at < now() - %(late)s AND NOT EXISTS (
+                WHERE o.status <> 'pending' AND o.at < now() - %(late)s AND NOT EXISTS (
                     SELECT 1 FROM invoices i WHERE i.order_id = o.id AND i.made_at IS NOT NULL
                 ) AND NOT EXISTS (
                     SELECT 1 FROM jobs j WHERE j.order_number = o.order_number
