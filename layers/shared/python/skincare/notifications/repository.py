@@ -1,5 +1,7 @@
 """SQL about what customers were told."""
 
+from datetime import datetime
+
 from psycopg import Connection
 from psycopg.rows import dict_row
 
@@ -18,7 +20,8 @@ def load_order_to_tell(conn: Connection, order_number: OrderNumber, kind: Notifi
         """
         SELECT o.id, o.order_number, o.status, o.total_rupiah, o.locale, o.email, o.recipient_name,
                o.shipping_address, n.status AS told,
-               EXISTS (SELECT FROM suppressed_recipients s WHERE s.email = lower(o.email)) AS suppressed,
+               EXISTS (SELECT FROM suppressed_recipients s
+                   WHERE s.email = lower(o.email) AND s.lifted_at IS NULL) AS suppressed,
                (
                    SELECT coalesce(jsonb_agg(jsonb_build_object(
                        'sku', i.sku, 'name', i.name, 'quantity', i.quantity,
@@ -69,12 +72,18 @@ def record_notification(
     return cursor.rowcount == 1
 
 
-def suppress_recipient(conn: Connection, email: str, *, reason: str) -> bool:
-    """Send no mail to this address any more; False means that nobody did before either. The first reason stays."""
+def suppress_recipient(conn: Connection, email: str, *, reason: str, happened_at: datetime | None = None) -> bool:
+    """Send no mail to this address any more; False means that nobody did before either. The first reason stays.
+
+    An address that a person has lifted is suppressed again by what happened after that, not by old news that
+    comes late or twice.
+    """
     cursor = conn.execute(
         """
-        INSERT INTO suppressed_recipients (email, reason) VALUES (lower(%(email)s), %(reason)s)
-        ON CONFLICT (email) DO NOTHING""",
-        {"email": email, "reason": reason},
+        INSERT INTO suppressed_recipients AS s (email, reason) VALUES (lower(%(email)s), %(reason)s)
+        ON CONFLICT (email) DO UPDATE SET reason = excluded.reason, created_at = now(), lifted_at = NULL
+        WHERE s.lifted_at IS NOT NULL
+            AND (%(happened_at)s::timestamptz IS NULL OR %(happened_at)s > s.lifted_at)""",
+        {"email": email, "reason": reason, "happened_at": happened_at},
     )
     return cursor.rowcount == 1
