@@ -6,9 +6,10 @@ from uuid import UUID
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
+from oncall.mail_requests import LiftSuppressions, ListSuppressed, ResendMails
+from oncall.request import MOST_JOBS, ChangeRequest, JobIds, Name, OrderNumberText, Reason, Request, RowId
 from skincare.errors import SkincareError
 from skincare.operations.models import (
-    Change,
     DeadList,
     DeadPage,
     Jobs,
@@ -20,33 +21,6 @@ from skincare.operations.models import (
     ReconciliationState,
 )
 from skincare.payments.refunds.models import RefundRow
-
-MOST_JOBS = 100
-"""Jobs of one request: a redrive of so many stays far below the time limit of a statement."""
-
-JobIds = Annotated[list[UUID], Field(min_length=1, max_length=MOST_JOBS)]
-Identity = Annotated[str, Field(min_length=1, max_length=2048, pattern=r"^[\x20-\x7e]+$")]
-Reason = Annotated[str, Field(min_length=1, max_length=500, pattern=r"\S")]
-OrderNumberText = Annotated[str, Field(pattern=r"^SKN-[0-9A-Z]{5}-[0-9A-Z]{5}$")]
-RowId = Annotated[int, Field(ge=1, lt=2**63)]
-Name = Annotated[str, Field(min_length=1, max_length=100)]
-
-
-class Request(BaseModel):
-    """The base of every request; `answer` is the class of what comes back."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    answer: ClassVar[type[Any]]
-
-
-class ChangeRequest(Request):
-    """A request that changes something. `claimed_identity` is what STS told the caller about itself."""
-
-    answer: ClassVar[type[Any]] = Change
-
-    claimed_identity: Identity
-    reason: Reason | None = None
 
 
 class Death(BaseModel):
@@ -97,7 +71,7 @@ class LookAtJobs(Request):
 
     answer: ClassVar[type[Any]] = Jobs
     operation: Literal["look_at_jobs"] = "look_at_jobs"
-    job_ids: Annotated[list[UUID], Field(max_length=MOST_JOBS)] = []
+    job_ids: Annotated[list[UUID], Field(max_length=MOST_JOBS, default_factory=list)]
     order_number: OrderNumberText | None = None
 
 
@@ -224,12 +198,15 @@ REQUESTS: tuple[type[Request], ...] = (
     ShowOutbox,
     ShowPayments,
     ShowQuarantined,
+    ListSuppressed,
     Redrive,
     Discard,
     Cancel,
     RetryNow,
     ResolveAnomaly,
     ReviewEvent,
+    LiftSuppressions,
+    ResendMails,
     Refund,
     Reconcile,
     CloseQuarantined,
@@ -266,6 +243,8 @@ _WORDS = {
     "too_long": f"is too long: at most {MOST_JOBS}",
     "string_too_long": "is too long",
     "string_too_short": "is empty",
+    "address": "is no address that mail can be sent to",
+    "one_of_two": "must name either email or ids",
 }
 
 

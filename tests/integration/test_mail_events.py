@@ -117,8 +117,16 @@ STATUSES = st.builds(
 )
 BOUNCE_TYPES = st.sampled_from(["Permanent", "Transient", "Undetermined", "Other"])
 SUBTYPES = st.sampled_from(
-    ["General", "NoEmail", "Suppressed", "OnAccountSuppressionList", "MailboxFull", "MessageTooLarge"]
-    + ["ContentRejected", "AttachmentRejected", "Undetermined"]
+    [
+        "General",
+        "NoEmail",
+        "Suppressed",
+        "OnAccountSuppressionList",
+        "MailboxFull",
+        "MessageTooLarge",
+        "ContentRejected",
+        "Other",
+    ]
 )
 
 

@@ -11,9 +11,10 @@ _STATUS = re.compile(r"([45])\.(\d{1,3})\.(\d{1,3})")
 
 _ADDRESSING, _POLICY = 1, 7
 
-# X.1.5 is a valid address, X.1.7 and X.1.8 are the sender's own, X.1.9 is a mail system on the way that lacks a feature.
-_ADDRESSING_OF_OTHERS = frozenset({5, 9})
-_ADDRESSING_OF_THE_SENDER = frozenset({7, 8})
+# The sender's own mailbox and system.
+_THE_SENDER = frozenset({(1, 7), (1, 8)})
+# X.1.5 says that the address is valid, X.1.9 that a mail system on the way lacks a feature.
+_NOT_THE_ADDRESS = frozenset({5, 9})
 
 _MAILBOX_DISABLED = (2, 1)
 _MAILBOX_FULL = (2, 2)
@@ -44,16 +45,16 @@ def about(status: str | None) -> About | None:
     match = _STATUS.fullmatch(status or "")
     if match is None:
         return None
-    subject, detail = int(match[2]), int(match[3])
-    if subject == _POLICY or (subject == _ADDRESSING and detail in _ADDRESSING_OF_THE_SENDER):
+    is_permanent, what = match[1] == "5", (int(match[2]), int(match[3]))
+    if what[0] == _POLICY or what in _THE_SENDER:
         return About.US
-    if (subject, detail) == _MAILBOX_FULL:
+    if what == _MAILBOX_FULL:
         return About.MAILBOX_FULL
-    if match[1] == "4":
-        return None
-    if subject == _ADDRESSING and detail not in _ADDRESSING_OF_OTHERS:
-        return About.ADDRESS
-    if (subject, detail) == _MAILBOX_DISABLED:
+    return _of_a_refusal(*what) if is_permanent else None
+
+
+def _of_a_refusal(subject: int, detail: int) -> About:
+    if (subject == _ADDRESSING and detail not in _NOT_THE_ADDRESS) or (subject, detail) == _MAILBOX_DISABLED:
         return About.ADDRESS
     if subject == _CONTENT or (subject, detail) in _MAIL_TOO_LARGE:
         return About.THIS_MAIL
