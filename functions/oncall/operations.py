@@ -64,6 +64,7 @@ def _refund(request: requests.Refund, changes: Changes) -> RefundRow:
             amount_rupiah=request.amount_rupiah,
             transaction_id=request.transaction_id,
             anomaly_id=request.anomaly_id,
+            keep_stock=request.keep_stock,
             key=request.key,
         )
     )

@@ -171,6 +171,7 @@ class Refund(ChangeRequest):
     amount_rupiah: Annotated[int, Field(ge=1, lt=2**63)] | None = None
     transaction_id: Annotated[str, Field(min_length=1, max_length=128)] | None = None
     anomaly_id: RowId | None = None
+    keep_stock: bool = False
 
 
 class Reconcile(ChangeRequest):

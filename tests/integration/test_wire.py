@@ -23,11 +23,12 @@ from skincare.jobs.queues import QueueName
 from skincare.jobs.repository import dead_letter, lease, operations, outbox, quarantine, timers
 from skincare.jobs.retry import Completed
 from skincare.notifications import repository as notifications
-from skincare.notifications.models import NotificationStatus, NotificationType
+from skincare.notifications.models import Notice, NotificationStatus, NotificationType
 from skincare.operations.models import Caller
-from skincare.operations.repository import audit, backlog, changes, dead_jobs, stories
+from skincare.operations.repository import audit, backlog, changes, dead_jobs, mails, stories
 from skincare.orders import repository as orders
 from skincare.payments import repository as payments
+from skincare.payments.aftermath import repository as aftermath
 from skincare.payments.anomalies import repository as anomalies
 from skincare.payments.answers import repository as answers
 from skincare.payments.attempts import repository as attempts
@@ -36,7 +37,7 @@ from skincare.payments.models import Attempt, EventId, EventStatus, GatewayEvent
 from skincare.payments.reconciliation import repository as reconciliation
 from skincare.payments.refunds import repository as refunds
 from skincare.payments.refunds.models import RefundRow
-from skincare.payments.settlement import Payment, PaymentEvent, settle
+from skincare.payments.settlement import Anomaly, AnomalyKind, Payment, PaymentEvent, settle
 from tests import ledger
 from tests.factories import fill_cart, make_order, make_place_order, make_product, make_user_id, pay
 from tests.wire import Wire
@@ -62,10 +63,10 @@ def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], 
         (catalog, "find"): lambda: catalog.find(conn, product.sku),
         (catalog, "list_after"): lambda: catalog.list_after(conn, "", limit=10),
         (notifications, "load_order_to_tell"): lambda: notifications.load_order_to_tell(
-            conn, order.order_number, NotificationType.ORDER_CONFIRMATION
+            conn, order.order_number, Notice(NotificationType.REFUND, 1)
         ),
         (notifications, "record_notification"): lambda: notifications.record_notification(
-            conn, order_id, NotificationType.ORDER_CONFIRMATION, NotificationStatus.SENT
+            conn, order_id, Notice(NotificationType.ORDER_CONFIRMATION), NotificationStatus.SENT
         ),
         (orders, "place"): lambda: orders.place(
             conn, make_place_order(user), order_number=new_order_number(), job_id=new_job_id()
@@ -74,6 +75,7 @@ def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], 
         (orders, "find"): lambda: orders.find(conn, buyer, order.order_number),
         (orders, "find_detail"): lambda: orders.find_detail(conn, buyer, order.order_number),
         (orders, "list_before"): lambda: orders.list_before(conn, buyer, None, limit=10),
+        (orders, "cancel_now"): lambda: orders.cancel_now(conn, buyer, order.order_number),
         (orders, "cancel"): lambda: orders.cancel(conn, buyer, order.order_number),
         (outbox, "insert"): lambda: outbox.insert(conn, new_job_id(), ledger.PAYLOAD),
         (outbox, "insert_all"): lambda: outbox.insert_all(
@@ -131,6 +133,11 @@ def oncall_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType,
         (stories, "payload_and_release"): lambda: stories.payload_and_release(conn, job_id),
         (stories, "attempts"): lambda: stories.attempts(conn, job_id),
         (stories, "order"): lambda: stories.order(conn, order),
+        (mails, "suppressed"): lambda: mails.suppressed(conn, email="a@b.c", reason="x", after=1, limit=1),
+        (mails, "lift"): lambda: mails.lift(conn, email="a@b.c", ids=[1]),
+        (mails, "is_suppressed"): lambda: mails.is_suppressed(conn, order),
+        (mails, "undeliverable"): lambda: mails.undeliverable(conn, order),
+        (mails, "forget_undeliverable"): lambda: mails.forget_undeliverable(conn, order, ["order_confirmation"]),
         (backlog, "outbox"): lambda: backlog.outbox(conn),
         (backlog, "payments"): lambda: backlog.payments(conn, limit=1),
         (backlog, "review_event"): lambda: backlog.review_event(conn, job_id),
@@ -214,6 +221,8 @@ def money_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, 
     attempt = Attempt(number, 1, 150_000, datetime(2026, 1, 15, tzinfo=UTC))
     refund = RefundRow("wire-1", number, "doku", number, 1, "x", "x")
     payment = Payment(("doku", number), EventStatus.PAID, refund_keys=frozenset({"wire-1"}))
+    event = PaymentEvent(EventId(uuid7()), "doku", "wire", number, number, EventStatus.PAID, 1, "IDR", None)
+    anomaly = Anomaly(event, AnomalyKind.GOODS_GIVEN_BACK)
     return {
         (payments, "quarantine_overdue"): lambda: payments.quarantine_overdue(
             conn, EventId(uuid7()), flaw="x", after=timedelta(0)
@@ -221,6 +230,13 @@ def money_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, 
         (anomalies, "save_anomalies"): lambda: anomalies.save_anomalies(
             conn, [], order_id=order.id, expected_rupiah=150_000
         ),
+        (anomalies, "keep_anomaly"): lambda: _refused(
+            lambda: anomalies.keep_anomaly(conn, anomaly, order_id=order.id, expected_rupiah=150_000)
+        ),
+        (aftermath, "note_refund"): lambda: aftermath.note_refund(conn, order.id, returned_rupiah=1),
+        (aftermath, "restock"): lambda: aftermath.restock(conn, order.id),
+        (aftermath, "take_stock_again"): lambda: aftermath.take_stock_again(conn, order.id),
+        (expiry, "knows_of_order"): lambda: expiry.knows_of_order(conn, number),
         (attempts, "of_order"): lambda: attempts.of_order(conn, number, gateway="doku"),
         (attempts, "lock_order"): lambda: attempts.lock_order(conn, UserId("wire"), number),
         (attempts, "find_open"): lambda: attempts.find_open(conn, order.id),

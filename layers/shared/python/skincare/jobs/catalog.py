@@ -82,6 +82,45 @@ class SendPaymentReceivedEmail(JobPayload):
     order_number: str = Field(min_length=1, max_length=64)
 
 
+class SendOrderCancelledEmail(JobPayload):
+    """Tell the customer that the order was cancelled."""
+
+    job_type: ClassVar[str] = "send_order_cancelled_email"
+    queue: ClassVar[QueueName] = QueueName.NOTIFICATIONS
+    budget: ClassVar[timedelta] = timedelta(hours=24)
+    run_again: ClassVar[RunAgain] = RunAgain(safe=True, why="sends nothing where the mail is recorded as sent")
+    shown_as: ClassVar[str | None] = "cancellation_email"
+
+    order_number: str = Field(min_length=1, max_length=64)
+
+
+class SendOrderExpiredEmail(JobPayload):
+    """Tell the customer that the order was not paid in time."""
+
+    job_type: ClassVar[str] = "send_order_expired_email"
+    queue: ClassVar[QueueName] = QueueName.NOTIFICATIONS
+    budget: ClassVar[timedelta] = timedelta(hours=24)
+    run_again: ClassVar[RunAgain] = RunAgain(safe=True, why="sends nothing where the mail is recorded as sent")
+    shown_as: ClassVar[str | None] = "expiry_email"
+
+    order_number: str = Field(min_length=1, max_length=64)
+
+
+class SendRefundEmail(JobPayload):
+    """Tell the customer that money went back; `refund_no` counts the refunds of the order."""
+
+    job_type: ClassVar[str] = "send_refund_email"
+    queue: ClassVar[QueueName] = QueueName.NOTIFICATIONS
+    budget: ClassVar[timedelta] = timedelta(hours=24)
+    run_again: ClassVar[RunAgain] = RunAgain(
+        safe=True, why="sends nothing where the mail about this refund is recorded as sent"
+    )
+    shown_as: ClassVar[str | None] = "refund_email"
+
+    order_number: str = Field(min_length=1, max_length=64)
+    refund_no: Annotated[int, Field(ge=1, lt=2**31)]
+
+
 class GenerateInvoicePdf(JobPayload):
     """Make the file of an order's invoice."""
 
@@ -148,6 +187,9 @@ PAYLOADS: tuple[type[JobPayload], ...] = (
     SendConfirmationEmail,
     ProcessPayment,
     SendPaymentReceivedEmail,
+    SendOrderCancelledEmail,
+    SendOrderExpiredEmail,
+    SendRefundEmail,
     GenerateInvoicePdf,
     ExpireOrder,
     SendRefund,

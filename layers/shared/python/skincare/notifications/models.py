@@ -8,10 +8,26 @@ from skincare.locales import Locale
 
 
 class NotificationType(StrEnum):
-    """What a customer is told about an order, at most once each. The value is stored: never renamed."""
+    """What a customer is told about an order. The value is stored: never renamed."""
 
     ORDER_CONFIRMATION = "order_confirmation"
     PAYMENT_RECEIVED = "payment_received"
+    ORDER_CANCELLED = "order_cancelled"
+    ORDER_EXPIRED = "order_expired"
+    REFUND = "refund"
+
+
+@dataclass(frozen=True)
+class Notice:
+    """One thing that a customer is told about an order, at most once: of refunds one each, by its number."""
+
+    kind: NotificationType
+    refund_no: int | None = None
+
+    @property
+    def recorded(self) -> str:
+        """As it is recorded once it was told, such as `order_confirmation` and `refund:1`."""
+        return self.kind if self.refund_no is None else f"{self.kind}:{self.refund_no}"
 
 
 class NotificationStatus(StrEnum):
@@ -29,6 +45,7 @@ class NotificationOutcome(StrEnum):
     ORDER_GONE = "order_gone"
     ORDER_CANCELLED = "order_cancelled"
     """The order ended, or never got so far: what the mail says would be wrong."""
+    REFUND_GONE = "refund_gone"
     UNDELIVERABLE = "undeliverable"
 
 
@@ -44,6 +61,25 @@ class OrderLine:
     @property
     def total_rupiah(self) -> int:
         return self.quantity * self.unit_price_rupiah
+
+
+@dataclass(frozen=True)
+class Letterhead:
+    """Who writes, as every mail ends; what is None is left out. Answers go to `reply_to` instead of the sender."""
+
+    name: str | None = None
+    address: str | None = None
+    """Its lines."""
+    email: str | None = None
+    phone: str | None = None
+    reply_to: str | None = None
+
+
+@dataclass(frozen=True)
+class RefundToTell:
+    """Money that went back, in whole rupiah."""
+
+    amount_rupiah: int
 
 
 @dataclass(frozen=True)
@@ -63,3 +99,5 @@ class OrderToTell:
     """How an earlier attempt to tell its customer the same ended."""
     suppressed: bool
     """Mail to this address bounced for good or was complained about."""
+    refund: RefundToTell | None = None
+    """The refund that the mail is about, where it is about one."""

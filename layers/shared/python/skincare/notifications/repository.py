@@ -7,11 +7,11 @@ from psycopg.rows import dict_row
 
 from skincare.identifiers import OrderNumber
 from skincare.locales import Locale
-from skincare.notifications.models import NotificationStatus, NotificationType, OrderLine, OrderToTell
+from skincare.notifications.models import Notice, NotificationStatus, OrderLine, OrderToTell, RefundToTell
 
 
-def load_order_to_tell(conn: Connection, order_number: OrderNumber, kind: NotificationType) -> OrderToTell | None:
-    """Return the order with its lines, an earlier notification of this type and whether its address is suppressed.
+def load_order_to_tell(conn: Connection, order_number: OrderNumber, notice: Notice) -> OrderToTell | None:
+    """Return the order with its lines, an earlier notification of this kind and whether its address is suppressed.
 
     One statement; None where no such order exists.
     """
@@ -28,11 +28,15 @@ def load_order_to_tell(conn: Connection, order_number: OrderNumber, kind: Notifi
                        'unit_price_rupiah', i.unit_price_rupiah
                    ) ORDER BY i.product_id), '[]')
                    FROM order_items i WHERE i.order_id = o.id
-               ) AS lines
+               ) AS lines,
+               (
+                   SELECT r.amount_rupiah FROM order_refunds r
+                   WHERE r.order_id = o.id AND r.refund_no = %(refund_no)s
+               ) AS refund
         FROM orders o
         LEFT JOIN order_notifications n ON n.order_id = o.id AND n.notification_type = %(type)s
         WHERE o.order_number = %(order_number)s""",
-        {"order_number": order_number, "type": kind},
+        {"order_number": order_number, "type": notice.recorded, "refund_no": notice.refund_no},
     ).fetchone()
     if row is None:
         return None
@@ -42,6 +46,7 @@ def load_order_to_tell(conn: Connection, order_number: OrderNumber, kind: Notifi
             "locale": Locale(row["locale"]),
             "lines": tuple(OrderLine(**line) for line in row["lines"]),
             "told": row["told"] and NotificationStatus(row["told"]),
+            "refund": row["refund"] and RefundToTell(row["refund"]),
         }
     )
 
@@ -49,7 +54,7 @@ def load_order_to_tell(conn: Connection, order_number: OrderNumber, kind: Notifi
 def record_notification(
     conn: Connection,
     order_id: int,
-    notification_type: NotificationType,
+    notice: Notice,
     status: NotificationStatus,
     *,
     provider_message_id: str | None = None,
@@ -63,7 +68,7 @@ def record_notification(
         ON CONFLICT (order_id, notification_type) DO NOTHING""",
         {
             "order_id": order_id,
-            "type": notification_type,
+            "type": notice.recorded,
             "status": status,
             "provider_message_id": provider_message_id,
             "reason": reason,

@@ -117,7 +117,13 @@ class Changes:
             asked.append(request_refund(conn, request))
             return Change(1, counts={"requested": 1})
 
-        about = {"order_number": request.order_number, "amount_rupiah": request.amount_rupiah, "key": request.key}
+        about: dict[str, Any] = {
+            "order_number": request.order_number,
+            "amount_rupiah": request.amount_rupiah,
+            "key": request.key,
+        }
+        if request.keep_stock:
+            about["keep_stock"] = True
         self._do("refund", about, act)
         return asked[0]
 

@@ -16,6 +16,7 @@ from skincare.jobs.repository import outbox, timers
 from skincare.observability import logger
 from skincare.orders.models import OrderStatus
 from skincare.payments import confirmation, members, repository
+from skincare.payments.aftermath.service import follow_up
 from skincare.payments.errors import (
     EventOverdue,
     EventUnconfirmed,
@@ -146,6 +147,7 @@ def _apply(event_id: EventId, *, database: Database, gateways: Mapping[str, Gate
             jobs = outbox.insert_all(conn, payloads, order_number=order_number, request_id=order.request_id)
             # Last, because every other payment waits for the year's row until we commit.
             invoices.take_number(conn, order.id)
+        jobs += follow_up(conn, order, settlement, order_number=order_number)
     logger.info(
         "payment.event_applied",
         event_id=event_id,

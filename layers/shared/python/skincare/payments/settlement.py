@@ -61,6 +61,8 @@ class AnomalyKind(StrEnum):
     OVER_REFUND = "over_refund"
     FAILED_THOUGH_PAID = "failed_though_paid"
     CHARGEBACK = "chargeback"
+    GOODS_GIVEN_BACK = "goods_given_back"
+    """It pays an order whose goods were given back with a refund and sold since; found where goods are moved."""
 
 
 class Task(StrEnum):

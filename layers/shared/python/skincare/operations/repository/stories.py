@@ -95,6 +95,8 @@ def order(conn: Connection, order_number: OrderNumber) -> OrderStory | None:
                 FROM refunds r JOIN o ON o.id = r.order_id
             UNION ALL SELECT r.booked_at, 6, 'refund booked', 'Rp ' || r.amount_rupiah || ' (' || r.key || ')'
                 FROM refunds r JOIN o ON o.id = r.order_id WHERE r.booked_at IS NOT NULL
+            UNION ALL SELECT restocked_at, 7, 'goods given back', 'they are on sale again'
+                FROM o WHERE restocked_at IS NOT NULL
             UNION ALL SELECT i.created_at, 7, 'invoice number taken', i.number
                 FROM invoices i JOIN o ON o.id = i.order_id
             UNION ALL SELECT i.made_at, 8, 'invoice made', i.number || ' version ' || i.version

@@ -1,0 +1,59 @@
+"""What follows once money has gone back. All of it is written in the transaction that books the refund."""
+
+from collections.abc import Iterator
+
+from skincare.database.connection import Connection
+from skincare.identifiers import OrderNumber
+from skincare.jobs.catalog import JobPayload, SendRefundEmail
+from skincare.jobs.models import DueJob
+from skincare.jobs.repository import outbox
+from skincare.observability import logger
+from skincare.orders.models import OrderStatus
+from skincare.payments.aftermath import repository
+from skincare.payments.anomalies.repository import keep_anomaly
+from skincare.payments.repository import LockedOrder
+from skincare.payments.settlement import Anomaly, AnomalyKind, Settlement
+
+
+def follow_up(
+    conn: Connection, order: LockedOrder, settlement: Settlement, *, order_number: OrderNumber
+) -> list[DueJob]:
+    """Set off what the refunds of a locked order entail, each once; return the jobs that are to be published.
+
+    Call it after the settlement is saved, in its transaction.
+    """
+    returned = sum(payment.refunded_rupiah for payment in settlement.payments)
+    if returned == 0:
+        return []
+    _move_goods(conn, order, settlement, order_number)
+    payloads = list(_mails(conn, order.id, order_number, returned))
+    return outbox.insert_all(conn, payloads, order_number=order_number, request_id=order.request_id) if payloads else []
+
+
+def _mails(conn: Connection, order_id: int, order_number: OrderNumber, returned_rupiah: int) -> Iterator[JobPayload]:
+    refund_no = repository.note_refund(conn, order_id, returned_rupiah=returned_rupiah)
+    if refund_no is not None:
+        yield SendRefundEmail(order_number=order_number, refund_no=refund_no)
+
+
+def _move_goods(conn: Connection, order: LockedOrder, settlement: Settlement, order_number: OrderNumber) -> None:
+    """Give the goods of an order back whose money has gone back whole, and take them again if it was not the last word.
+
+    Nothing has left the house by itself: a refund whose goods have says so.
+    """
+    if settlement.order_status is OrderStatus.REFUNDED:
+        if repository.restock(conn, order.id):
+            logger.info("order.restocked", order_number=order_number)
+        return
+    payer = next((payment for payment in settlement.payments if payment.pays_order), None)
+    if payer is None or payer.paid_by is None or repository.take_stock_again(conn, order.id):
+        return
+    anomaly = Anomaly(payer.paid_by, AnomalyKind.GOODS_GIVEN_BACK)
+    if keep_anomaly(conn, anomaly, order_id=order.id, expected_rupiah=order.total_rupiah):
+        logger.error(
+            "payment.anomaly",
+            event_id=anomaly.event.event_id,
+            order_number=order_number,
+            kind=anomaly.kind,
+            task=anomaly.task,
+        )
