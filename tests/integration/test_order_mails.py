@@ -118,6 +118,20 @@ class TestAnExpiry:
         assert mail.subject == f"Your order {number} has expired"
         assert "nothing more to pay" in mail.text
 
+    def test_that_does_not_commit_leaves_the_order_pending_and_its_stock_reserved(
+        self, app: App, conn: Connection, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        number = place(conn)
+
+        def dies(*_: object, **__: object) -> None:
+            raise RuntimeError("killed")
+
+        monkeypatch.setattr("skincare.payments.expiry.service.timers.insert", dies)
+        with pytest.raises(RuntimeError):
+            expire(app, number)
+        assert order_status(conn, number) == "pending"
+        assert conn.execute("SELECT stock FROM products").fetchall() == [(9,)]
+
     def test_is_not_told_of_an_order_whose_confirmation_a_person_called_off(self, app: App, conn: Connection) -> None:
         placement = make_order(conn)
         assert placement.job is not None
