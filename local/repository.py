@@ -60,6 +60,15 @@ def orders_with_an_invoice_file(conn: Connection) -> list[OrderNumber]:
     return [OrderNumber(order_number) for (order_number,) in rows]
 
 
+def credit_notes_with_a_file(conn: Connection) -> list[tuple[OrderNumber, str]]:
+    """Return order and number of the credit notes whose file was made."""
+    rows = conn.execute(
+        "SELECT o.order_number, c.number FROM orders o JOIN credit_notes c ON c.order_id = o.id"
+        " WHERE c.made_at IS NOT NULL ORDER BY c.year, c.serial"
+    )
+    return [(OrderNumber(order_number), number) for order_number, number in rows]
+
+
 def is_at_work(conn: Connection, job_id: str) -> bool:
     """Tell whether a worker has the job now."""
     row = conn.execute(

@@ -3,6 +3,7 @@
 from skincare.app import App
 from skincare.jobs.catalog import (
     ExpireOrder,
+    GenerateCreditNotePdf,
     GenerateInvoicePdf,
     ProcessPayment,
     ReconcilePayments,
@@ -16,6 +17,7 @@ from skincare.jobs.catalog import (
 from skincare.jobs.registry import Registry
 from worker.handlers import (
     expire_order,
+    generate_credit_note_pdf,
     generate_invoice_pdf,
     process_payment,
     reconcile_payments,
@@ -35,6 +37,7 @@ REGISTRY.add(SendOrderCancelledEmail, send_order_cancelled_email.handle)
 REGISTRY.add(SendOrderExpiredEmail, send_order_expired_email.handle)
 REGISTRY.add(SendRefundEmail, send_refund_email.handle)
 REGISTRY.add(GenerateInvoicePdf, generate_invoice_pdf.handle)
+REGISTRY.add(GenerateCreditNotePdf, generate_credit_note_pdf.handle)
 REGISTRY.add(ExpireOrder, expire_order.handle)
 REGISTRY.add(SendRefund, send_refund.handle)
 REGISTRY.add(ReconcilePayments, reconcile_payments.handle)

@@ -163,7 +163,7 @@ class TestAnOrderThatIsPaidAgain:
         self.come_to_light(shop, number)
         conn.execute("SELECT cancel_order(user_id, order_number) FROM orders WHERE order_number = %s", [other])
         tell(app, number, "failed", f"{number}-other", minute=20)
-        assert (shop.left, anomalies(conn)) == (0, [])
+        assert (shop.left, "goods_given_back" in {kind for kind, *_ in anomalies(conn)}) == (0, False)
 
     def test_and_refunded_again_gives_them_back_once(self, shop: Shop) -> None:
         number = shop.paid()

@@ -18,6 +18,8 @@ from skincare.catalog import repository as catalog
 from skincare.database.connection import Database, StaticCredentials
 from skincare.identifiers import UserId, new_job_id, new_order_number, uuid7
 from skincare.invoices import repository as invoices
+from skincare.invoices.credit_notes import repository as credit_notes
+from skincare.invoices.credit_notes.models import CreditNote
 from skincare.jobs.catalog import ReconcilePayments
 from skincare.jobs.queues import QueueName
 from skincare.jobs.repository import dead_letter, lease, operations, outbox, quarantine, timers
@@ -209,6 +211,13 @@ def invoice_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType
         (invoices, "take_number"): lambda: invoices.take_number(conn, unpaid),
         (invoices, "load"): lambda: invoices.load(conn, number),
         (invoices, "record_made"): lambda: invoices.record_made(conn, invoice),
+        (credit_notes, "issue"): lambda: credit_notes.issue(conn, unpaid, credited_rupiah=1),
+        (credit_notes, "credited"): lambda: credit_notes.credited(conn, unpaid),
+        (credit_notes, "load"): lambda: credit_notes.load(conn, number, "CN/2026/000001"),
+        (credit_notes, "record_made"): lambda: credit_notes.record_made(
+            conn, CreditNote("CN/2026/000001", 1, datetime(2026, 1, 15, tzinfo=UTC), invoice, is_made=False)
+        ),
+        (credit_notes, "of_order"): lambda: credit_notes.of_order(conn, UserId("ani"), number),
         (invoices, "find"): lambda: invoices.find(conn, UserId("ani"), number),
     }
 

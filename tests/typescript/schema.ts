@@ -175,6 +175,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/orders/{order_number}/credit-notes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the credit notes of an order
+         * @description Each has a link to its PDF that lasts five minutes, or none while the file is being made.
+         */
+        get: operations["list_credit_notes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/orders/{order_number}/payment": {
         parameters: {
             query?: never;
@@ -448,6 +468,28 @@ export interface components {
             code: "concurrent_request";
             /** @description As in the header X-Request-Id: quote it when asking for help. */
             request_id: string;
+        };
+        /**
+         * CreditNoteAnswer
+         * @description A credit note; nobody may keep its `url`, which leads to its PDF for five minutes.
+         */
+        CreditNoteAnswer: {
+            /** @description Such as CN/2026/000001. */
+            credit_note_number: string;
+            amount_rupiah: number;
+            /** Format: date-time */
+            issued_at: string;
+            /** @enum {string} */
+            status: "ready" | "in_progress";
+            /** @description Null while the file is being made. */
+            url: string | null;
+        };
+        /**
+         * CreditNotesAnswer
+         * @description The credit notes of an order, oldest first: one for each refund of what its invoice is about.
+         */
+        CreditNotesAnswer: {
+            data: components["schemas"]["CreditNoteAnswer"][];
         };
         /**
          * FieldError
@@ -2416,6 +2458,116 @@ export interface operations {
                 };
                 content: {
                     "application/problem+json": components["schemas"]["InvoiceUnknownProblem"];
+                };
+            };
+            /** @description `body_too_large`: A body has at most 65536 bytes. */
+            413: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["BodyTooLargeProblem"];
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+            /** @description `validation_failed`: The fields listed in errors break a rule. */
+            422: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ValidationFailedProblem"];
+                };
+            };
+            /** @description The gateway takes no more requests at the moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+            /** @description `internal_error`: The error is on our side and has been recorded. */
+            500: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["InternalErrorProblem"];
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+            /** @description `unavailable`: Repeat the request shortly, with the same Idempotency-Key. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "retry-after"?: number;
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["UnavailableProblem"];
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+        };
+    };
+    list_credit_notes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description As answered when the order was placed: SKN-XXXXX-XXXXX. */
+                order_number: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The credit notes of an order, oldest first: one for each refund of what its invoice is about. */
+            200: {
+                headers: {
+                    /** @description Whether the answer may be kept. */
+                    "cache-control": string;
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreditNotesAnswer"];
+                };
+            };
+            /** @description `unauthenticated`: The request carries no usable token. */
+            401: {
+                headers: {
+                    /** @description The scheme of the token. */
+                    "www-authenticate"?: string;
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["UnauthenticatedProblem"];
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+            /** @description `order_unknown`: You have no order with this number. */
+            404: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["OrderUnknownProblem"];
                 };
             };
             /** @description `body_too_large`: A body has at most 65536 bytes. */

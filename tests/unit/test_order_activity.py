@@ -109,4 +109,5 @@ class TestTheNamesThatCustomersSee:
             "send_order_expired_email": "expiry_email",
             "send_refund_email": "refund_email",
             "generate_invoice_pdf": "invoice",
+            "generate_credit_note_pdf": "credit_note",
         }

@@ -10,6 +10,7 @@ const JOBS = {
   send_refund_email: "Refund mail",
   process_payment: "Payment event",
   generate_invoice_pdf: "Invoice",
+  generate_credit_note_pdf: "Credit note",
   expire_order: "Expiry timer",
   send_refund: "Refund",
   reconcile_payments: "Reconciliation",

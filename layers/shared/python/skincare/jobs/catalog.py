@@ -135,6 +135,21 @@ class GenerateInvoicePdf(JobPayload):
     order_number: str = Field(min_length=1, max_length=64)
 
 
+class GenerateCreditNotePdf(JobPayload):
+    """Make the file of a credit note, which `credit_note` names by its number."""
+
+    job_type: ClassVar[str] = "generate_credit_note_pdf"
+    queue: ClassVar[QueueName] = QueueName.DOCUMENTS
+    budget: ClassVar[timedelta] = timedelta(hours=24)
+    run_again: ClassVar[RunAgain] = RunAgain(
+        safe=True, why="the file is written once, and the same credit note makes the same bytes"
+    )
+    shown_as: ClassVar[str | None] = "credit_note"
+
+    order_number: str = Field(min_length=1, max_length=64)
+    credit_note: Annotated[str, Field(pattern=r"^CN/[0-9]{4}/[0-9]{6,10}$")]
+
+
 class ExpireOrder(JobPayload):
     """Close an order that nobody paid in time; a timer, one per order."""
 
@@ -191,6 +206,7 @@ PAYLOADS: tuple[type[JobPayload], ...] = (
     SendOrderExpiredEmail,
     SendRefundEmail,
     GenerateInvoicePdf,
+    GenerateCreditNotePdf,
     ExpireOrder,
     SendRefund,
     ReconcilePayments,

@@ -80,6 +80,8 @@ class RefundToTell:
     """Money that went back, in whole rupiah."""
 
     amount_rupiah: int
+    credit_note: str | None = None
+    """The number of the credit note for it."""
 
 
 @dataclass(frozen=True)

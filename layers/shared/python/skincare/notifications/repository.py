@@ -30,7 +30,8 @@ def load_order_to_tell(conn: Connection, order_number: OrderNumber, notice: Noti
                    FROM order_items i WHERE i.order_id = o.id
                ) AS lines,
                (
-                   SELECT r.amount_rupiah FROM order_refunds r
+                   SELECT jsonb_build_object('amount_rupiah', r.amount_rupiah, 'credit_note', r.credit_note)
+                   FROM order_refunds r
                    WHERE r.order_id = o.id AND r.refund_no = %(refund_no)s
                ) AS refund
         FROM orders o
@@ -46,7 +47,7 @@ def load_order_to_tell(conn: Connection, order_number: OrderNumber, notice: Noti
             "locale": Locale(row["locale"]),
             "lines": tuple(OrderLine(**line) for line in row["lines"]),
             "told": row["told"] and NotificationStatus(row["told"]),
-            "refund": row["refund"] and RefundToTell(row["refund"]),
+            "refund": row["refund"] and RefundToTell(**row["refund"]),
         }
     )
 

@@ -101,6 +101,10 @@ def order(conn: Connection, order_number: OrderNumber) -> OrderStory | None:
                 FROM invoices i JOIN o ON o.id = i.order_id
             UNION ALL SELECT i.made_at, 8, 'invoice made', i.number || ' version ' || i.version
                 FROM invoices i JOIN o ON o.id = i.order_id WHERE i.made_at IS NOT NULL
+            UNION ALL SELECT c.created_at, 7, 'credit note number taken', c.number || ', Rp ' || c.amount_rupiah
+                FROM credit_notes c JOIN o ON o.id = c.order_id
+            UNION ALL SELECT c.made_at, 8, 'credit note made', c.number
+                FROM credit_notes c JOIN o ON o.id = c.order_id WHERE c.made_at IS NOT NULL
             UNION ALL SELECT n.created_at, 8, 'mail ' || n.status,
                 n.notification_type || coalesce(': ' || n.reason, '')
                 FROM order_notifications n JOIN o ON o.id = n.order_id
