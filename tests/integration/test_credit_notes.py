@@ -19,7 +19,7 @@ from tests.fakes.object_store import FakeObjectStore
 from tests.http import Client, open_app
 from tests.invoices import text_of
 from tests.log import recorded_log
-from tests.payments import anomalies, order_status, take_in, tell
+from tests.payments import checked, order_status, take_in, tell
 from worker.handlers import generate_credit_note_pdf, generate_invoice_pdf, send_refund_email
 from worker.registry import REGISTRY
 
@@ -107,14 +107,14 @@ class TestARefund:
         refund(app, number)
         assert notes(conn) == []
 
-    def test_that_was_not_the_last_word_leaves_a_task(self, app: App, conn: Connection) -> None:
+    def test_that_was_not_the_last_word_is_found_by_the_reconciliation(self, app: App, conn: Connection) -> None:
         number = paid(app, conn)
         refund(app, number)
         tell(app, number, "paid", f"{number}-earlier", minute=-5)
         assert order_status(conn, number) == "paid"
-        assert [(kind, task) for kind, task, *_ in anomalies(conn)] == [("credited_though_paid", "review")]
+        assert [(each.kind, each.order_number) for each in checked(app).findings] == [("credited_though_paid", number)]
         refund(app, number, of="earlier", minute=30)
-        assert (anomalies(conn), notes(conn)) == ([], [("CN/000001", TOTAL, TOTAL)])
+        assert (checked(app).findings, notes(conn)) == ((), [("CN/000001", TOTAL, TOTAL)])
 
 
 class TestNumbers:
@@ -199,16 +199,9 @@ class TestNumbers:
             [number],
         ).fetchone()
         assert back is not None
-        tasks = [kind for kind, *_ in anomalies_of(conn, number)]
-        assert credited[0] == back[0] or "credited_though_paid" in tasks
-
-
-def anomalies_of(conn: Connection, number: OrderNumber) -> list[tuple[str]]:
-    return conn.execute(
-        "SELECT a.kind FROM payment_anomalies a JOIN orders o ON o.id = a.order_id"
-        " WHERE o.order_number = %s AND a.withdrawn_at IS NULL",
-        [number],
-    ).fetchall()
+        found = {each.kind for each in checked(app).findings if each.order_number == number}
+        assert credited[0] >= back[0]
+        assert (credited[0] > back[0]) == ("credited_though_paid" in found)
 
 
 class TestTheFile:

@@ -212,7 +212,6 @@ def invoice_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType
         (invoices, "load"): lambda: invoices.load(conn, number),
         (invoices, "record_made"): lambda: invoices.record_made(conn, invoice),
         (credit_notes, "issue"): lambda: credit_notes.issue(conn, unpaid, credited_rupiah=1),
-        (credit_notes, "credited"): lambda: credit_notes.credited(conn, unpaid),
         (credit_notes, "load"): lambda: credit_notes.load(conn, number, "CN/2026/000001"),
         (credit_notes, "record_made"): lambda: credit_notes.record_made(
             conn, CreditNote("CN/2026/000001", 1, datetime(2026, 1, 15, tzinfo=UTC), invoice, is_made=False)

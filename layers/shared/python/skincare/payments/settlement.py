@@ -63,8 +63,6 @@ class AnomalyKind(StrEnum):
     CHARGEBACK = "chargeback"
     GOODS_GIVEN_BACK = "goods_given_back"
     """It pays an order whose goods were given back with a refund and sold since; found where goods are moved."""
-    CREDITED_THOUGH_PAID = "credited_though_paid"
-    """It pays an order whose invoice was credited with an earlier refund; found where credit notes are issued."""
 
 
 class Task(StrEnum):

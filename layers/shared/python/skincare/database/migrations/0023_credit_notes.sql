@@ -25,6 +25,9 @@ CREATE TABLE credit_notes (
     CONSTRAINT credit_notes_made_with_their_file CHECK ((object_key IS NULL) = (made_at IS NULL))
 );
 
+-- What a reconciliation looks through.
+CREATE INDEX credit_notes_created_at_idx ON credit_notes (created_at);
+
 -- A number that was given stays given.
 REVOKE UPDATE, DELETE ON credit_notes FROM app;
 GRANT UPDATE (object_key, made_at) ON credit_notes TO app;

@@ -38,15 +38,6 @@ def issue(conn: Connection, order_id: int, *, credited_rupiah: int) -> str | Non
     return None if row is None else str(row[0])
 
 
-def credited(conn: Connection, order_id: int) -> int:
-    """Return how much of an order's invoice is credited, in whole rupiah."""
-    row = conn.execute(
-        "SELECT coalesce(max(credited_rupiah), 0) FROM credit_notes WHERE order_id = %(order_id)s",
-        {"order_id": order_id},
-    ).fetchone()
-    return 0 if row is None else int(row[0])
-
-
 def load(conn: Connection, order_number: OrderNumber, number: str) -> CreditNote | None:
     """Return a credit note of an order with all that its file shows, None where there is none."""
     row = (

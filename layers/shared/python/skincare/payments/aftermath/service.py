@@ -28,17 +28,7 @@ def follow_up(
     if returned == 0:
         return []
     payer = next((payment for payment in settlement.payments if payment.pays_order), None)
-    for kind in _contradictions(conn, order, settlement, payer, order_number):
-        assert payer is not None and payer.paid_by is not None  # noqa: PT018, S101  only what is paid contradicts
-        anomaly = Anomaly(payer.paid_by, kind)
-        if keep_anomaly(conn, anomaly, order_id=order.id, expected_rupiah=order.total_rupiah):
-            logger.error(
-                "payment.anomaly",
-                event_id=anomaly.event.event_id,
-                order_number=order_number,
-                kind=anomaly.kind,
-                task=anomaly.task,
-            )
+    _move_goods(conn, order, settlement, payer, order_number)
     payloads = list(_tell(conn, order.id, order_number, returned, payer))
     return outbox.insert_all(conn, payloads, order_number=order_number, request_id=order.request_id) if payloads else []
 
@@ -56,10 +46,10 @@ def _tell(
         yield SendRefundEmail(order_number=order_number, refund_no=refund_no)
 
 
-def _contradictions(
+def _move_goods(
     conn: Connection, order: LockedOrder, settlement: Settlement, payer: Payment | None, order_number: OrderNumber
-) -> Iterator[AnomalyKind]:
-    """Give the goods of a refunded order back; tell what a refund has undone that is the order's again.
+) -> None:
+    """Give the goods of a refunded order back, and take them again where the refund was not the last word.
 
     Nothing has left the house by itself: a refund whose goods have says so.
     """
@@ -67,9 +57,14 @@ def _contradictions(
         if repository.restock(conn, order.id):
             logger.info("order.restocked", order_number=order_number)
         return
-    if payer is None:
+    if payer is None or payer.paid_by is None or repository.take_stock_again(conn, order.id):
         return
-    if not repository.take_stock_again(conn, order.id):
-        yield AnomalyKind.GOODS_GIVEN_BACK
-    if credit_notes.credited(conn, order.id) > payer.refunded_rupiah:
-        yield AnomalyKind.CREDITED_THOUGH_PAID
+    anomaly = Anomaly(payer.paid_by, AnomalyKind.GOODS_GIVEN_BACK)
+    if keep_anomaly(conn, anomaly, order_id=order.id, expected_rupiah=order.total_rupiah):
+        logger.error(
+            "payment.anomaly",
+            event_id=anomaly.event.event_id,
+            order_number=order_number,
+            kind=anomaly.kind,
+            task=anomaly.task,
+        )
