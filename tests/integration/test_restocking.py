@@ -77,6 +77,14 @@ class TestAFullRefund:
         tell(shop.app, number, "paid", f"{number}-one")
         assert (order_status(shop.conn, number), shop.left) == ("refunded", 10)
 
+    def test_of_a_release_that_gave_no_goods_back_is_left_as_it_is(self, shop: Shop) -> None:
+        number = shop.paid()
+        shop.refunded(number)
+        shop.conn.execute("UPDATE orders SET restocked_at = NULL")
+        shop.conn.execute("UPDATE products SET stock = 8")
+        tell(shop.app, number, "failed", f"{number}-two", minute=20)
+        assert (order_status(shop.conn, number), shop.left) == ("refunded", 8)
+
     def test_of_goods_that_are_gone_leaves_the_stock(self, shop: Shop) -> None:
         number = shop.paid()
         refund = shop.ask(number, keep_stock=True)

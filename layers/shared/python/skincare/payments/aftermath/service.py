@@ -54,7 +54,8 @@ def _move_goods(
     Nothing has left the house by itself: a refund whose goods have says so.
     """
     if settlement.order_status is OrderStatus.REFUNDED:
-        if repository.restock(conn, order.id):
+        # Only as it becomes refunded: one that was before goods were given back is for whoever counts them.
+        if order.status is not OrderStatus.REFUNDED and repository.restock(conn, order.id):
             logger.info("order.restocked", order_number=order_number)
         return
     if payer is None or payer.paid_by is None or repository.take_stock_again(conn, order.id):
