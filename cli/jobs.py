@@ -14,7 +14,7 @@ from cli.watching import watch_jobs, went_well
 from skincare.jobs.queues import QueueName
 
 if TYPE_CHECKING:
-    from oncall.requests import Request
+    from oncall.request import Request
 
 app = typer.Typer(no_args_is_help=True, help="The jobs of the ledger.")
 

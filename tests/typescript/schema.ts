@@ -175,6 +175,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/orders/{order_number}/credit-notes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the credit notes of an order
+         * @description Each has a link to its PDF that lasts five minutes, or none while the file is being made.
+         */
+        get: operations["list_credit_notes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/orders/{order_number}/payment": {
         parameters: {
             query?: never;
@@ -187,7 +207,8 @@ export interface paths {
         /**
          * Start the payment of a pending order
          * @description It answers the gateway's page. While that can be used every call answers the same one; after `expires_at`, or
-         *     once the gateway has closed it, the next call opens another.
+         *     once the gateway has closed it, the next call opens another. A page is open until the order's `expires_at`, which
+         *     `way_to_pay` may put off.
          */
         post: operations["start_payment"];
         delete?: never;
@@ -448,6 +469,37 @@ export interface components {
             code: "concurrent_request";
             /** @description As in the header X-Request-Id: quote it when asking for help. */
             request_id: string;
+        };
+        /**
+         * CreditNoteAnswer
+         * @description A credit note; nobody may keep its `url`, which leads to its PDF for five minutes.
+         */
+        CreditNoteAnswer: {
+            /** @description Such as CN/2026/000001. */
+            credit_note_number: string;
+            amount_rupiah: number;
+            /** Format: date-time */
+            issued_at: string;
+            /** @enum {string} */
+            status: "ready" | "in_progress";
+            /** @description Null while the file is being made. */
+            url: string | null;
+        };
+        /**
+         * CreditNotesAnswer
+         * @description The credit notes of an order, oldest first: one for each refund of what its invoice is about.
+         */
+        CreditNotesAnswer: {
+            data: components["schemas"]["CreditNoteAnswer"][];
+        };
+        /**
+         * Excess
+         * @description A line that asks for more units than its customer may still order unpaid.
+         */
+        Excess: {
+            sku: string;
+            requested: number;
+            allowed: number;
         };
         /**
          * FieldError
@@ -754,6 +806,8 @@ export interface components {
             total_rupiah: number;
             /** Format: date-time */
             created_at: string;
+            /** @description Until when it may be paid; null once it does not wait for money. */
+            expires_at: string | null;
             items: components["schemas"]["OrderItemAnswer"][];
         };
         /**
@@ -767,6 +821,8 @@ export interface components {
             total_rupiah: number;
             /** Format: date-time */
             created_at: string;
+            /** @description Until when it may be paid; null once it does not wait for money. */
+            expires_at: string | null;
             items: components["schemas"]["OrderItemAnswer"][];
             activity: components["schemas"]["ActivityAnswer"][];
         };
@@ -1045,6 +1101,40 @@ export interface components {
             request_id: string;
         };
         /**
+         * PurchaseLimitExceededProblem
+         * @description The items listed here ask for more units than one customer may order unpaid.
+         */
+        PurchaseLimitExceededProblem: {
+            /**
+             * @description A URN made of `code`.
+             * @constant
+             */
+            type: "urn:skincare:problem:purchase_limit_exceeded";
+            /**
+             * @description What kind of problem it is, for people.
+             * @constant
+             */
+            title: "Too many units";
+            /**
+             * @description The HTTP status of the answer.
+             * @constant
+             */
+            status: 409;
+            /** @description What to know about this occurrence, for people. */
+            detail: string;
+            /** @description A URN made of `request_id`. */
+            instance: string;
+            /**
+             * @description The kind of problem, for programs.
+             * @constant
+             */
+            code: "purchase_limit_exceeded";
+            /** @description As in the header X-Request-Id: quote it when asking for help. */
+            request_id: string;
+            /** @description The lines that ask for more than is `allowed`. */
+            items: components["schemas"]["Excess"][];
+        };
+        /**
          * RequestMalformedProblem
          * @description The request cannot be read.
          */
@@ -1148,6 +1238,44 @@ export interface components {
             code: "signature_invalid";
             /** @description As in the header X-Request-Id: quote it when asking for help. */
             request_id: string;
+        };
+        /**
+         * TooManyOpenOrdersProblem
+         * @description Pay or cancel one of the orders listed here first.
+         */
+        TooManyOpenOrdersProblem: {
+            /**
+             * @description A URN made of `code`.
+             * @constant
+             */
+            type: "urn:skincare:problem:too_many_open_orders";
+            /**
+             * @description What kind of problem it is, for people.
+             * @constant
+             */
+            title: "Too many unpaid orders";
+            /**
+             * @description The HTTP status of the answer.
+             * @constant
+             */
+            status: 409;
+            /** @description What to know about this occurrence, for people. */
+            detail: string;
+            /** @description A URN made of `request_id`. */
+            instance: string;
+            /**
+             * @description The kind of problem, for programs.
+             * @constant
+             */
+            code: "too_many_open_orders";
+            /** @description As in the header X-Request-Id: quote it when asking for help. */
+            request_id: string;
+            /** @description How many unpaid orders the customer has. */
+            open: number;
+            /** @description How many one may have. */
+            limit: number;
+            /** @description The unpaid orders, oldest first. */
+            order_numbers: string[];
         };
         /**
          * UnauthenticatedProblem
@@ -2063,7 +2191,7 @@ export interface operations {
                     "application/json": components["schemas"]["GatewayMessage"];
                 };
             };
-            /** @description `cart_already_ordered`: This version of the cart became the order named here under another Idempotency-Key. `cart_empty`: There is nothing in the cart to order. `cart_full`: A cart holds at most 50 lines. `concurrent_request`: Another request for the same cart, order or products is running. Repeat this one shortly. Send the same Idempotency-Key. `out_of_stock`: The items listed here ask for more units than are left. `price_changed`: The cart costs more than expected_total_rupiah; total_rupiah is its total now. */
+            /** @description `cart_already_ordered`: This version of the cart became the order named here under another Idempotency-Key. `cart_empty`: There is nothing in the cart to order. `cart_full`: A cart holds at most 50 lines. `concurrent_request`: Another request for the same cart, order or products is running. Repeat this one shortly. Send the same Idempotency-Key. `out_of_stock`: The items listed here ask for more units than are left. `price_changed`: The cart costs more than expected_total_rupiah; total_rupiah is its total now. `purchase_limit_exceeded`: The items listed here ask for more units than one customer may order unpaid. `too_many_open_orders`: Pay or cancel one of the orders listed here first. */
             409: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -2073,7 +2201,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["CartAlreadyOrderedProblem"] | components["schemas"]["CartEmptyProblem"] | components["schemas"]["CartFullProblem"] | components["schemas"]["ConcurrentRequestProblem"] | components["schemas"]["OutOfStockProblem"] | components["schemas"]["PriceChangedProblem"];
+                    "application/problem+json": components["schemas"]["CartAlreadyOrderedProblem"] | components["schemas"]["CartEmptyProblem"] | components["schemas"]["CartFullProblem"] | components["schemas"]["ConcurrentRequestProblem"] | components["schemas"]["OutOfStockProblem"] | components["schemas"]["PriceChangedProblem"] | components["schemas"]["PurchaseLimitExceededProblem"] | components["schemas"]["TooManyOpenOrdersProblem"];
                 };
             };
             /** @description `body_too_large`: A body has at most 65536 bytes. */
@@ -2505,9 +2633,122 @@ export interface operations {
             };
         };
     };
-    start_payment: {
+    list_credit_notes: {
         parameters: {
             query?: never;
+            header?: never;
+            path: {
+                /** @description As answered when the order was placed: SKN-XXXXX-XXXXX. Case, blanks and hyphens do not matter; O is read as 0, I and L as 1, and SKN may be left out. */
+                order_number: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The credit notes of an order, oldest first: one for each refund of what its invoice is about. */
+            200: {
+                headers: {
+                    /** @description Whether the answer may be kept. */
+                    "cache-control": string;
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreditNotesAnswer"];
+                };
+            };
+            /** @description `unauthenticated`: The request carries no usable token. */
+            401: {
+                headers: {
+                    /** @description The scheme of the token. */
+                    "www-authenticate"?: string;
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["UnauthenticatedProblem"];
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+            /** @description `order_unknown`: You have no order with this number. */
+            404: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["OrderUnknownProblem"];
+                };
+            };
+            /** @description `body_too_large`: A body has at most 65536 bytes. */
+            413: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["BodyTooLargeProblem"];
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+            /** @description `validation_failed`: The fields listed in errors break a rule. */
+            422: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ValidationFailedProblem"];
+                };
+            };
+            /** @description The gateway takes no more requests at the moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+            /** @description `internal_error`: The error is on our side and has been recorded. */
+            500: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["InternalErrorProblem"];
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+            /** @description `unavailable`: Repeat the request shortly. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "retry-after"?: number;
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["UnavailableProblem"];
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+        };
+    };
+    start_payment: {
+        parameters: {
+            query?: {
+                /** @description A way that may have more time; without it the order's time stays as it is. */
+                way_to_pay?: "bank_transfer" | "counter";
+            };
             header?: never;
             path: {
                 /** @description As answered when the order was placed: SKN-XXXXX-XXXXX. Case, blanks and hyphens do not matter; O is read as 0, I and L as 1, and SKN may be left out. */

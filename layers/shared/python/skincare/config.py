@@ -9,6 +9,8 @@ from skincare.errors import ConfigurationError
 # Minutes. A customer needs a moment to pay, and stock must not be held for nothing longer than a day.
 _SHORTEST_WINDOW = 15
 _LONGEST_WINDOW = 24 * 60
+EXAMPLE_SELLER = "PT Contoh Skincare"
+"""Stands for a seller who is not named; it does not exist."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class Settings:
     """The queue that a worker function drains."""
     mail_from: str | None
     mail_configuration_set: str | None
+    mail_reply_to: str | None
+    """Where a customer's answer to a mail goes; without it to MAIL_FROM."""
     shop_url: str
     webhook_secret_ids: Mapping[str, str]
     """Payment gateway to the secret that holds its signing secrets, from WEBHOOK_SECRET_ID_<GATEWAY>."""
@@ -64,6 +68,9 @@ class Settings:
     seller_name: str
     seller_address: str
     seller_tax_id: str
+    seller_email: str | None
+    seller_phone: str | None
+    """Where customers reach the seller, as mails and documents name it."""
     tax_percent: int
     """The part of each price that is tax, in percent of the price without it; 0 names no tax."""
     payment_window_minutes: int
@@ -96,6 +103,7 @@ class Settings:
             worker_queue=env.get("WORKER_QUEUE") or None,
             mail_from=env.get("MAIL_FROM") or None,
             mail_configuration_set=env.get("MAIL_CONFIGURATION_SET") or None,
+            mail_reply_to=env.get("MAIL_REPLY_TO") or None,
             shop_url=env.get("SHOP_URL", "https://shop.example.com"),
             webhook_secret_ids=_by_suffix(env, "WEBHOOK_SECRET_ID_"),
             payment_gateway=env.get("PAYMENT_GATEWAY") or None,
@@ -103,9 +111,11 @@ class Settings:
             merchant_ids=_by_suffix(env, "MERCHANT_ID_"),
             public_path_prefix=env.get("PUBLIC_PATH_PREFIX", "").rstrip("/"),
             invoice_bucket=env.get("INVOICE_BUCKET") or None,
-            seller_name=env.get("SELLER_NAME", "PT Contoh Skincare"),
+            seller_name=env.get("SELLER_NAME", EXAMPLE_SELLER),
             seller_address=env.get("SELLER_ADDRESS", "Jalan Contoh No. 1\nJakarta 12345\nIndonesia"),
             seller_tax_id=env.get("SELLER_TAX_ID", "00.000.000.0-000.000"),
+            seller_email=env.get("SELLER_EMAIL") or None,
+            seller_phone=env.get("SELLER_PHONE") or None,
             tax_percent=_whole(env, "TAX_PERCENT", 11, lowest=0, highest=100),
             payment_window_minutes=window,
             bank_transfer_window_minutes=_whole(

@@ -147,6 +147,13 @@ def discrepancies(conn: Connection, *, limit: int) -> list[Finding]:
             SELECT 'refund_not_booked', r.key, o.order_number FROM refunds r JOIN orders o ON o.id = r.order_id
             WHERE r.state IN ('requested', 'sent') AND r.created_at < now() - %(unbooked)s
             ORDER BY r.created_at LIMIT %(limit)s
+        ) UNION ALL (
+            -- An order that came back from a refund after its invoice was credited.
+            SELECT 'credited_though_paid', c.number, o.order_number
+            FROM credit_notes c JOIN orders o ON o.id = c.order_id
+            JOIN payments p ON p.order_id = o.id AND p.pays_order
+            WHERE c.created_at > now() - %(look_back)s AND c.credited_rupiah > p.refunded_rupiah
+            ORDER BY c.created_at LIMIT %(limit)s
         )""",
         {"look_back": LOOK_BACK, "unbooked": _UNBOOKED, "limit": limit},
     )
