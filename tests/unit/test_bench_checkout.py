@@ -13,6 +13,7 @@ from bench.shop import JOB_INSERT, checkout_statement, user
 from bench.start import floor_event
 from bench.stub_sqs import answer_to
 from skincare.identifiers import UserId
+from skincare.orders.terms import EXPIRY_GRACE, USUAL
 
 OUTPUT = """
 transaction type: checkout.sql
@@ -47,7 +48,7 @@ class TestTheStatement:
     def test_can_be_an_event_of_a_process(self) -> None:
         event = floor_event("postgresql://", checkout_statement(UserId("ani")))
         parameters = json.loads(json.dumps(event))["parameters"]
-        assert parameters["expires_in"] == "87300.0 seconds"
+        assert parameters["expires_in"] == f"{(USUAL.window + EXPIRY_GRACE).total_seconds()} seconds"
         assert len(bytes.fromhex(parameters["fingerprint"])) == 32
 
     def test_has_one_insert_of_a_job_to_leave_out(self) -> None:

@@ -23,14 +23,13 @@ ALTER TABLE refunds ADD COLUMN keep_stock boolean NOT NULL DEFAULT false;
 ALTER TABLE orders ADD COLUMN restocked_at timestamptz;
 
 -- Gives the units of an order back whose money went back whole: once, and not where one of its refunds says that the
--- goods are gone. Answers whether this call did it. Only for whoever holds the order's lock.
+-- goods are gone, whichever payment it was of. Only a refused refund says nothing. Answers whether this call did it. Only for whoever holds the order's lock.
 CREATE FUNCTION restock_order(p_order_id bigint) RETURNS boolean
 LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE orders o SET restocked_at = now()
     WHERE o.id = p_order_id AND o.status = 'refunded' AND o.restocked_at IS NULL AND NOT EXISTS (
-        SELECT 1 FROM refunds r JOIN payments p ON p.gateway = r.gateway AND p.transaction_id = r.transaction_id
-        WHERE r.order_id = o.id AND r.state = 'booked' AND r.keep_stock AND p.pays_order
+        SELECT 1 FROM refunds r WHERE r.order_id = o.id AND r.keep_stock AND r.state <> 'refused'
     );
     IF NOT FOUND THEN
         RETURN false;
