@@ -34,7 +34,7 @@ from skincare.jobs.queues import QueueName
 
 if TYPE_CHECKING:
     from oncall.job_requests import Which as States
-    from oncall.requests import Request
+    from oncall.request import Request
 
 app = typer.Typer(no_args_is_help=True, help="The jobs of the ledger.")
 

@@ -14,7 +14,7 @@ from cli.system import known_secrets, running_system
 from local.errors import LocalSystemError
 
 if TYPE_CHECKING:
-    from oncall.requests import Request
+    from oncall.request import Request
     from skincare.adapters.functions import LambdaFunctions
 
 LOCAL = "local"

@@ -236,6 +236,9 @@ def refund(
     anomaly: Annotated[int | None, typer.Option(help="The anomaly whose money goes back.")] = None,
     transaction: Annotated[str | None, typer.Option(help="The transaction; the one that pays by default.")] = None,
     key: Annotated[str | None, typer.Option(help="Names this refund: asked for twice, it is made once.")] = None,
+    keep_stock: Annotated[
+        bool, typer.Option("--keep-stock", help="The goods are gone: a full refund does not put them back on sale.")
+    ] = False,
     stage: Stage = LOCAL,
     as_json: AsJson = False,
 ) -> None:
@@ -253,6 +256,7 @@ def refund(
             amount_rupiah=amount,
             transaction_id=transaction,
             anomaly_id=anomaly,
+            keep_stock=keep_stock,
         )
     )
     if as_json:

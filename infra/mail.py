@@ -20,7 +20,8 @@ class Mail(Construct):
             configuration_set_name=f"skincare-{stage.name}",
             tls_policy=ses.ConfigurationSetTlsPolicy.REQUIRE,
             reputation_metrics=True,
-            suppression_reasons=ses.SuppressionReasons.BOUNCES_AND_COMPLAINTS,
+            # Whom a bounce blocks we decide, and a person can lift it: a list of SES's would block again whom it lifts.
+            suppression_reasons=ses.SuppressionReasons.COMPLAINTS_ONLY,
         )
         self.configuration_set.add_event_destination(
             "Failures",

@@ -39,6 +39,7 @@ class LogMetric(StrEnum):
     """Metrics that CloudWatch counts by an event in a log."""
 
     EMAIL_SENDING_STOPPED = "EmailSendingStopped"
+    BOUNCES_OF_OURS = "BouncesOfOurs"
     WEBHOOKS_REFUSED = "WebhooksRefused"
     PAYMENT_EVENTS_IGNORED = "PaymentEventsIgnored"
     GATEWAY_MISCONFIGURED = "GatewayMisconfigured"
@@ -58,8 +59,10 @@ def shop_metric(
     )
 
 
-def count_in_log(scope: Construct, metric: LogMetric, *, stage: Stage, log: logs.ILogGroup, event: str) -> cw.Metric:
-    """Let CloudWatch count a log event, and return the metric."""
+def count_in_log(
+    scope: Construct, metric: LogMetric, *, stage: Stage, log: logs.ILogGroup, event: str, minutes: int = 5
+) -> cw.Metric:
+    """Let CloudWatch count a log event, and return the metric: how often it came in so many minutes."""
     logs.MetricFilter(
         scope,
         metric.value,
@@ -70,13 +73,13 @@ def count_in_log(scope: Construct, metric: LogMetric, *, stage: Stage, log: logs
         metric_value="1",
         default_value=0,
     )
-    return log_metric(stage, metric)
+    return log_metric(stage, metric, minutes=minutes)
 
 
-def log_metric(stage: Stage, metric: LogMetric) -> cw.Metric:
-    """Return how often a log event came in five minutes."""
+def log_metric(stage: Stage, metric: LogMetric, *, minutes: int = 5) -> cw.Metric:
+    """Return how often a log event came in so many minutes."""
     return cw.Metric(
-        namespace=_log_namespace(stage), metric_name=metric.value, statistic="Sum", period=cdk.Duration.minutes(5)
+        namespace=_log_namespace(stage), metric_name=metric.value, statistic="Sum", period=cdk.Duration.minutes(minutes)
     )
 
 

@@ -18,7 +18,7 @@ from infra.workers_alarms import (
     add_gateway_alarm,
     add_job_alarms,
     add_mail_alarm,
-    add_mail_event_alarm,
+    add_mail_event_alarms,
     add_payment_alarms,
 )
 from skincare.jobs.queues import QueueName
@@ -54,7 +54,9 @@ class WorkersStack(cdk.Stack):
         add_function_alarms(alarms, self.relay.run, short="outbox-relay", hurts=hurts)
         hurts = "Mails go on to addresses that bounce, until SES stops us."
         add_function_alarms(alarms, self.mail_events.run, short="mail-events", hurts=hurts)
-        add_mail_event_alarm(alarms, failures=self.mail_events.failures, hurts=hurts)
+        add_mail_event_alarms(
+            alarms, stage=stage, function=self.mail_events.run, failures=self.mail_events.failures, hurts=hurts
+        )
         add_job_alarms(alarms, stage=stage, relay_failures=self.relay.failures)
         add_mail_alarm(alarms, stage=stage, worker=self.workers[QueueName.NOTIFICATIONS].run)
         add_payment_alarms(alarms, stage=stage)

@@ -139,8 +139,28 @@ def add_payment_alarms(alarms: Alarms, *, stage: Stage) -> None:
     )
 
 
-def add_mail_event_alarm(alarms: Alarms, *, failures: sqs.IQueue, hurts: str) -> None:
-    """Add the one for bounces and complaints that were not remembered."""
+def add_mail_event_alarms(
+    alarms: Alarms, *, stage: Stage, function: ShopFunction, failures: sqs.IQueue, hurts: str
+) -> None:
+    """Add those for bounces and complaints that were not remembered, and for bounces that are our own fault."""
+    many = rules.MAIL_SET_UP.threshold
+    alarms.add(
+        rules.MAIL_SET_UP.name,
+        metric=count_in_log(
+            function,
+            LogMetric.BOUNCES_OF_OURS,
+            stage=stage,
+            log=function.log,
+            event=rules.BOUNCE_OF_OURS_EVENT,
+            minutes=60,
+        ),
+        threshold=many,
+        broke=f"Mails came back because of us or of their way, not of their addresses: {many:g} or more in an hour.",
+        hurts="Customers get no mails, at one provider or everywhere.",
+        runbook=rules.MAIL_SET_UP.runbook,
+        first=f"aws logs tail /aws/lambda/skincare-{{stage}}-mail-events --since 2h --filter-pattern "
+        f'"{rules.BOUNCE_OF_OURS_EVENT}"',
+    )
     alarms.add(
         "mail-event-failures",
         metric=failures.metric_approximate_number_of_messages_visible(statistic="Maximum", period=FIVE_MINUTES),

@@ -68,6 +68,14 @@ def invoice_files(conn: Connection) -> list[tuple[OrderNumber, str]]:
     return [(OrderNumber(order_number), key) for order_number, key in rows]
 
 
+def credit_note_files(conn: Connection) -> list[tuple[OrderNumber, str, str]]:
+    """Return order and number of the credit notes whose file was made, with its key, the newest first."""
+    rows = conn.execute("""
+        SELECT o.order_number, c.number, c.object_key FROM orders o JOIN credit_notes c ON c.order_id = o.id
+        WHERE c.made_at IS NOT NULL ORDER BY c.made_at DESC""")
+    return [(OrderNumber(order_number), number, key) for order_number, number, key in rows]
+
+
 def is_at_work(conn: Connection, job_id: str) -> bool:
     """Tell whether a worker has the job now."""
     row = conn.execute(

@@ -8,7 +8,7 @@ from psycopg import Connection
 from cli.oncall import OnCall
 from oncall.answers import Refusal, read_answer
 from oncall.operations import answer
-from oncall.requests import Request
+from oncall.request import Request
 from skincare.app import App
 from skincare.jobs.catalog import JobPayload
 from skincare.jobs.models import DueJob

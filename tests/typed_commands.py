@@ -18,6 +18,7 @@ _COMMAND = re.compile(r"(?:^|[\s(])(?:\.venv/bin/)?skincare (?P<rest>[^#)]+)")
 _EXAMPLES = {
     "JOB": "01a22a07-9923-74fb-893d-3d30e6e076d0",
     "EVENT": "01a22a07-b851-7907-95d9-dbef79ed3899",
+    "EMAIL": "ani@example.com",
     "ORDER": "SKN-0XBYG-9THEF",
     "TYPE": "send_confirmation_email",
     "ERROR": "EmailUndeliverable",

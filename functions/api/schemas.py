@@ -189,6 +189,22 @@ class InvoiceAnswer(AnswerModel):
     status: Literal["ready", "in_progress"]
 
 
+class CreditNoteAnswer(AnswerModel):
+    """A credit note; nobody may keep its `url`, which leads to its PDF for five minutes."""
+
+    credit_note_number: Annotated[str, Field(description="Such as CN/2026/000001.")]
+    amount_rupiah: int
+    issued_at: AwareDatetime
+    status: Literal["ready", "in_progress"]
+    url: Annotated[str | None, Field(description="Null while the file is being made.")]
+
+
+class CreditNotesAnswer(AnswerModel):
+    """The credit notes of an order, oldest first: one for each refund of what its invoice is about."""
+
+    data: tuple[CreditNoteAnswer, ...]
+
+
 class OrderPage(AnswerModel):
     """A part of the caller's orders; `next_cursor` leads to the next one."""
 

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
-from oncall.requests import Request
+from oncall.request import Request
 
 Code = Literal["request_malformed", "not_found", "not_possible", "database_unavailable", "failed"]
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import AwareDatetime, Field
 
-from oncall.requests import MOST_JOBS, ChangeRequest, JobIds, Name, OrderNumberText, Reason, Request
+from oncall.request import MOST_JOBS, ChangeRequest, JobIds, Name, OrderNumberText, Reason, Request
 from skincare.operations.models import IdMatches, JobPage
 
 

@@ -3,7 +3,7 @@
 from typing import Literal
 from uuid import UUID
 
-from oncall.requests import ChangeRequest, Reason, Request, RowId
+from oncall.request import ChangeRequest, Reason, Request, RowId
 
 
 class SetAsideEvent(ChangeRequest):

@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from oncall import job_requests, money_requests, requests
+from oncall import job_requests, mail_requests, money_requests, requests
 from oncall.answers import refusal, success
 from oncall.refusals import RequestRefused
-from oncall.requests import ChangeRequest, Death, Request
+from oncall.request import MOST_JOBS, ChangeRequest, Request
+from oncall.requests import Death
 from skincare.app import App
 from skincare.database.connection import Database
 from skincare.errors import TransientError
@@ -15,6 +16,7 @@ from skincare.identifiers import JobId, OrderNumber
 from skincare.observability import describe, logger, trace
 from skincare.operations import service
 from skincare.operations.changes import Changes
+from skincare.operations.errors import RecipientSuppressed
 from skincare.operations.models import Caller
 from skincare.operations.repository.dead_jobs import Which
 from skincare.operations.repository.found_jobs import Conditions
@@ -33,7 +35,7 @@ def answer(event: object, app: Callable[[], App], *, invocation_id: str) -> dict
     operation = type(request).model_fields["operation"].default
     try:
         found = _do(request, app(), invocation_id)
-    except (OrderUnknown, RefundNotPossible) as error:
+    except (OrderUnknown, RecipientSuppressed, RefundNotPossible) as error:
         logger.warning("oncall.not_possible", operation=operation, error=describe(error))
         return refusal("not_possible", f"{str(error)[:1].upper()}{str(error)[1:]}.")
     except TransientError as error:
@@ -64,6 +66,7 @@ def _refund(request: requests.Refund, changes: Changes) -> RefundRow:
             amount_rupiah=request.amount_rupiah,
             transaction_id=request.transaction_id,
             anomaly_id=request.anomaly_id,
+            keep_stock=request.keep_stock,
             key=request.key,
         )
     )
@@ -118,12 +121,15 @@ _LOOKS: Mapping[type[Request], Callable[[Any, Database], object | None]] = {
         database, queue=request.queue, state=request.state, limit=request.limit
     ),
     requests.LookAtJobs: lambda request, database: service.look_at_jobs(
-        database, _ids(request.job_ids), order_number=request.order_number, limit=requests.MOST_JOBS
+        database, _ids(request.job_ids), order_number=request.order_number, limit=MOST_JOBS
     ),
     requests.ShowJob: lambda request, database: service.job_story(database, JobId(request.job_id)),
     requests.ShowOrder: lambda request, database: service.order_story(database, OrderNumber(request.order_number)),
     requests.ShowOutbox: lambda _, database: service.outbox_state(database),
     requests.ShowPayments: lambda _, database: service.payments_state(database),
+    mail_requests.ListSuppressed: lambda request, database: service.suppressed(
+        database, email=request.email, reason=request.reason, after=request.after, limit=request.limit
+    ),
     requests.ShowQuarantined: lambda request, database: service.quarantined(database, request.message_id),
 }
 
@@ -143,6 +149,10 @@ _CHANGES: Mapping[type[Request], Callable[[Any, Changes], object]] = {
     requests.RetryNow: lambda request, changes: changes.retry_now(_ids(request.job_ids)),
     requests.ResolveAnomaly: lambda request, changes: changes.resolve_anomaly(request.anomaly_id),
     requests.ReviewEvent: lambda request, changes: changes.review_event(request.event_id),
+    mail_requests.LiftSuppressions: lambda request, changes: changes.lift(
+        email=request.email, ids=sorted(set(request.ids or []))
+    ),
+    mail_requests.ResendMails: lambda request, changes: changes.resend_mails(OrderNumber(request.order_number)),
     requests.Refund: _refund,
     requests.Reconcile: lambda _, changes: changes.reconcile(),
     requests.CloseQuarantined: lambda request, changes: changes.close_quarantined(request.message_id),

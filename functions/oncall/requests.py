@@ -5,12 +5,13 @@ import re
 from typing import Annotated, Any, ClassVar, Literal
 from uuid import UUID
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
+from oncall.mail_requests import LiftSuppressions, ListSuppressed, ResendMails
 from oncall.refusals import RequestRefused, broken_rules
-from skincare.identifiers import REFUND_KEY_PATTERN, read_order_number
+from oncall.request import MOST_JOBS, ChangeRequest, JobIds, Name, OneLine, OrderNumberText, Reason, Request, RowId
+from skincare.identifiers import REFUND_KEY_PATTERN
 from skincare.operations.models import (
-    Change,
     DeadList,
     DeadPage,
     Jobs,
@@ -22,36 +23,8 @@ from skincare.operations.models import (
     ReconciliationState,
 )
 from skincare.payments.refunds.models import RefundRow
-from skincare.text import filled_line
-
-MOST_JOBS = 100
-"""Jobs of one request: a redrive of so many stays far below the time limit of a statement."""
 
 _HALF = re.compile("[\ud800-\udfff]")
-_OneLine = AfterValidator(filled_line)
-JobIds = Annotated[list[UUID], Field(min_length=1, max_length=MOST_JOBS)]
-Identity = Annotated[str, Field(min_length=1, max_length=2048, pattern=r"^[\x20-\x7e]+$"), _OneLine]
-Reason = Annotated[str, Field(min_length=1, max_length=500), _OneLine]
-OrderNumberText = Annotated[str, AfterValidator(read_order_number)]
-RowId = Annotated[int, Field(ge=1, lt=2**63)]
-Name = Annotated[str, Field(min_length=1, max_length=100), _OneLine]
-
-
-class Request(BaseModel):
-    """The base of every request; `answer` is the class of what comes back."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    answer: ClassVar[type[Any]]
-
-
-class ChangeRequest(Request):
-    """A request that changes something. `claimed_identity` is what STS told the caller about itself."""
-
-    answer: ClassVar[type[Any]] = Change
-
-    claimed_identity: Identity
-    reason: Reason | None = None
 
 
 class Death(BaseModel):
@@ -103,7 +76,7 @@ class LookAtJobs(Request):
 
     answer: ClassVar[type[Any]] = Jobs
     operation: Literal["look_at_jobs"] = "look_at_jobs"
-    job_ids: Annotated[list[UUID], Field(max_length=MOST_JOBS)] = []
+    job_ids: Annotated[list[UUID], Field(max_length=MOST_JOBS, default_factory=list)]
     order_number: OrderNumberText | None = None
 
 
@@ -202,10 +175,11 @@ class Refund(ChangeRequest):
     operation: Literal["refund"] = "refund"
     order_number: OrderNumberText
     key: Annotated[str, Field(pattern=REFUND_KEY_PATTERN)]
-    reason: Annotated[str, Field(min_length=1, max_length=200), _OneLine]
+    reason: Annotated[str, Field(min_length=1, max_length=200), OneLine]
     amount_rupiah: Annotated[int, Field(ge=1, lt=2**63)] | None = None
-    transaction_id: Annotated[str, Field(min_length=1, max_length=128), _OneLine] | None = None
+    transaction_id: Annotated[str, Field(min_length=1, max_length=128), OneLine] | None = None
     anomaly_id: RowId | None = None
+    keep_stock: bool = False
 
 
 class Reconcile(ChangeRequest):
@@ -233,12 +207,15 @@ REQUESTS: tuple[type[Request], ...] = (
     ShowOutbox,
     ShowPayments,
     ShowQuarantined,
+    ListSuppressed,
     Redrive,
     Discard,
     Cancel,
     RetryNow,
     ResolveAnomaly,
     ReviewEvent,
+    LiftSuppressions,
+    ResendMails,
     Refund,
     Reconcile,
     CloseQuarantined,

@@ -149,6 +149,7 @@ class TestThereIsAnAlarm:
         ("name", "function", "event", "metric", "threshold"),
         [
             ("email-sending-stopped", "worker-notifications", "email.sending_stopped", "EmailSendingStopped", 1),
+            ("mail-set-up", "mail-events", "mail_event.ours_to_mend", "BouncesOfOurs", 3),
             ("webhooks-refused", "api", "payment.webhook_refused", "WebhooksRefused", 5),
         ],
     )

@@ -174,6 +174,10 @@ class TestMailEvents:
             "event-bus/default"
         )
 
+    def test_are_not_remembered_by_ses_beside_us_where_nobody_could_lift_them(self, templates: Templates) -> None:
+        (configuration,) = templates.of("AWS::SES::ConfigurationSet")
+        assert configuration.properties["SuppressionOptions"] == {"SuppressedReasons": ["COMPLAINT"]}
+
 
 class TestTheMigrator:
     def test_runs_after_the_database_and_before_every_other_function(self, templates: Templates) -> None:

@@ -64,6 +64,11 @@ with open_app(sys.argv[1], max_connections=4) as app, psycopg.connect(sys.argv[1
     pair.dead_letters.enqueue([OutgoingMessage(json.dumps({"card": C, "token": C}), {"origin": C})])
     relay()
 
+    address = f"{C}.address@example.com"
+    conn.execute("INSERT INTO suppressed_recipients (email, reason) VALUES (%s, 'permanent bounce')", [address])
+    conn.execute("INSERT INTO order_notifications (order_id, notification_type, status)"
+        " SELECT id, 'payment_received', 'undeliverable' FROM orders")
+
     (job,) = conn.execute("SELECT id::text FROM jobs WHERE state = 'dead_letter'").fetchone()
     functions = InProcess(app)
     said = []
@@ -72,6 +77,9 @@ with open_app(sys.argv[1], max_connections=4) as app, psycopg.connect(sys.argv[1
             ["dlq", "list"], ["dlq", "show", job], ["jobs", "show", job], ["jobs", "list"], ["order", number],
             ["outbox"], ["payments", "list"], ["dlq", "redrive", "--all", "--dry-run"],
             ["dlq", "close", "1", "--reason", "a stranger"], ["payments", "resolve", "1", "--reason", "given back"],
+            ["mail", "suppressed"], ["mail", "suppressed", "--email", address],
+            ["mail", "resend", number, "--reason", "x"],
+            ["mail", "lift", address, "--reason", "asked for"], ["mail", "resend", number, "--reason", "asked for"],
             ["jobs", "watch", job], ["dlq", "redrive", "--all"], ["jobs", "retry-now", job],
             ["jobs", "cancel", job, "--reason", "enough"],
         ):
@@ -131,4 +139,7 @@ def test_a_full_run_tells_nobody_what_others_said(database_url: str, order: str,
     for part in ("ProviderError", order, "wrong_amount", "1 of 1 redriven"):
         assert part in told
     operations = {entry["operation"] for entry in found["audited"]}
-    assert operations == {"close_quarantined", "resolve_anomaly", "redrive", "retry_now", "cancel"}
+    assert operations == {
+        *("close_quarantined", "resolve_anomaly", "redrive", "retry_now", "cancel"),
+        *("lift_suppressions", "resend_mails"),
+    }

@@ -58,9 +58,9 @@ class Shopper:
         )
 
     def status(self) -> tuple[str, str | None]:
-        """The status of the only entry, and when to look again."""
+        """The status of the confirmation, and when to look again."""
         answer = self.look()
-        (entry,) = answer.body["activity"]
+        entry, *_ = answer.body["activity"]
         assert set(entry) == {"what", "status", "at"}
         assert entry["what"] == "confirmation_email"
         age = datetime.now(UTC) - datetime.fromisoformat(entry["at"])
@@ -105,7 +105,8 @@ class TestTheActivity:
         assert shopper.status() == ("waiting", "1")
         shopper.claim()
         shopper.settle(Completed())
-        assert shopper.status() == ("cancelled", None)
+        assert shopper.status() == ("cancelled", "1")
+        assert [entry["what"] for entry in shopper.look().body["activity"]][1:] == ["cancellation_email"]
 
     def test_tells_of_a_job_that_a_person_cancelled(self, shopper: Shopper) -> None:
         operations.cancel(shopper.conn, [shopper.job.job_id])

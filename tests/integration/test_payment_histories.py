@@ -4,100 +4,24 @@ However it comes: the books say the same, and the customer has one mail and one 
 """
 
 from collections.abc import Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from datetime import timedelta
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from psycopg import Connection
 
-from skincare.adapters.memory_queue import MemoryQueue
-from skincare.app import App
 from skincare.identifiers import OrderNumber
-from skincare.jobs.ports import QueuePair
-from skincare.jobs.publisher import Publisher
 from skincare.jobs.queues import QueueName
-from skincare.jobs.worker import Worker
 from skincare.payments.errors import RefundNotPossible
 from skincare.payments.refunds.models import RefundRequest
-from tests.fakes.email import FakeEmailSender
-from tests.http import open_app
-from tests.payments import ask_for_refund, new_order, order_status, take_in
-from tests.webhooks import NOW
-from tests.worker_bench import LIMITS, plenty
-from worker.registry import REGISTRY
-
-TOTAL = 150_000
-
-
-@dataclass(frozen=True)
-class Shop:
-    """An App whose jobs are published, taken and handled as in a deployment."""
-
-    app: App
-
-    def tell(self, number: OrderNumber, key: str, status: str, transaction: str, minute: int, **changes: Any) -> None:
-        take_in(
-            self.app,
-            event_id=f"{number}-{key}",
-            order_number=number,
-            status=status,
-            transaction_id=f"{number}-{transaction}",
-            occurred_at=(NOW + timedelta(minutes=minute)).isoformat(),
-            **changes,
-        )
-
-    def work(self, *names: QueueName) -> None:
-        """Handle what is visible, and what that sets off."""
-        for name in names or (QueueName.PAYMENTS, QueueName.NOTIFICATIONS, QueueName.DOCUMENTS):
-            queue = self.app.queues[name]
-            worker = Worker(self.app, registry=REGISTRY, database=self.app.database, queue=queue, limits=LIMITS)
-            while batch := queue.source.receive(limit=10, wait=timedelta(0)):
-                again = set(worker.answer(batch, time_left=plenty))
-                queue.source.ack([message for message in batch if message.message_id not in again])
-
-    def mails(self, number: OrderNumber) -> int:
-        assert isinstance(self.app.email, FakeEmailSender)
-        return sum(number in mail.subject and "Pembayaran" in mail.subject for mail in self.app.email.sent)
+from tests.histories import EVENTS, Shop, books, open_shop
+from tests.payments import ask_for_refund, new_order, order_status
 
 
 @pytest.fixture
 def shop(database_url: str) -> Iterator[Shop]:
-    with ExitStack() as stack:
-        app = stack.enter_context(open_app(database_url, max_connections=4))
-        queues = {name: QueuePair(MemoryQueue(), MemoryQueue()) for name in QueueName}
-        yield Shop(replace(app, publisher=Publisher(app.database, queues), queues=queues))
-
-
-def books(conn: Connection, number: OrderNumber) -> tuple[Any, ...]:
-    """State, payments and open anomalies, without those that tell of the way there."""
-    rows = conn.execute(
-        "SELECT right(transaction_id, 1), p.status, p.amount_rupiah, refunded_rupiah, charged_back_rupiah, pays_order"
-        " FROM payments p JOIN orders o ON o.id = p.order_id WHERE order_number = %s ORDER BY 1",
-        [number],
-    ).fetchall()
-    open_anomalies = conn.execute(
-        "SELECT right(e.event_key, -length(e.order_number)), kind, task, give_back_rupiah"
-        " FROM payment_anomalies a JOIN payment_events e ON e.id = a.event_id"
-        " WHERE e.order_number = %s AND withdrawn_at IS NULL AND kind <> 'paid_again' ORDER BY 1, 2",
-        [number],
-    ).fetchall()
-    return order_status(conn, number), rows, open_anomalies
-
-
-EVENTS = st.lists(
-    st.tuples(
-        st.sampled_from(["paid", "paid", "paid", "refunded", "partially_refunded", "chargeback", "failed", "voided"]),
-        st.sampled_from("abc"),
-        st.integers(0, 2),
-        st.sampled_from([TOTAL, TOTAL, TOTAL - 50_000, 50_000]),
-    ),
-    min_size=1,
-    max_size=7,
-)
+    with open_shop(database_url) as shop:
+        yield shop
 
 
 class TestAnyHistory:

@@ -18,17 +18,20 @@ from skincare.catalog import repository as catalog
 from skincare.database.connection import Database, StaticCredentials
 from skincare.identifiers import UserId, new_job_id, new_order_number, uuid7
 from skincare.invoices import repository as invoices
+from skincare.invoices.credit_notes import repository as credit_notes
+from skincare.invoices.credit_notes.models import CreditNote
 from skincare.jobs.catalog import ReconcilePayments
 from skincare.jobs.queues import QueueName
 from skincare.jobs.repository import dead_letter, lease, operations, outbox, quarantine, timers
 from skincare.jobs.retry import Completed
 from skincare.notifications import repository as notifications
-from skincare.notifications.models import NotificationStatus, NotificationType
+from skincare.notifications.models import Notice, NotificationStatus, NotificationType
 from skincare.operations.models import Caller
-from skincare.operations.repository import audit, backlog, changes, dead_jobs, events, found_jobs, stories
+from skincare.operations.repository import audit, backlog, changes, dead_jobs, events, found_jobs, mails, stories
 from skincare.operations.repository.found_jobs import Conditions
 from skincare.orders import repository as orders
 from skincare.payments import repository as payments
+from skincare.payments.aftermath import repository as aftermath
 from skincare.payments.anomalies import repository as anomalies
 from skincare.payments.answers import repository as answers
 from skincare.payments.attempts import repository as attempts
@@ -39,7 +42,7 @@ from skincare.payments.models import Attempt, EventId, EventStatus, GatewayEvent
 from skincare.payments.reconciliation import repository as reconciliation
 from skincare.payments.refunds import repository as refunds
 from skincare.payments.refunds.models import RefundRow
-from skincare.payments.settlement import Payment, PaymentEvent, settle
+from skincare.payments.settlement import Anomaly, AnomalyKind, Payment, PaymentEvent, settle
 from skincare.payments.unknown_words import repository as unknown_words
 from tests import ledger
 from tests.factories import fill_cart, make_order, make_place_order, make_product, make_user_id, pay
@@ -66,10 +69,10 @@ def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], 
         (catalog, "find"): lambda: catalog.find(conn, product.sku),
         (catalog, "list_after"): lambda: catalog.list_after(conn, "", limit=10),
         (notifications, "load_order_to_tell"): lambda: notifications.load_order_to_tell(
-            conn, order.order_number, NotificationType.ORDER_CONFIRMATION
+            conn, order.order_number, Notice(NotificationType.REFUND, 1)
         ),
         (notifications, "record_notification"): lambda: notifications.record_notification(
-            conn, order_id, NotificationType.ORDER_CONFIRMATION, NotificationStatus.SENT
+            conn, order_id, Notice(NotificationType.ORDER_CONFIRMATION), NotificationStatus.SENT
         ),
         (orders, "place"): lambda: orders.place(
             conn, make_place_order(user), order_number=new_order_number(), job_id=new_job_id()
@@ -78,6 +81,7 @@ def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], 
         (orders, "find"): lambda: orders.find(conn, buyer, order.order_number),
         (orders, "find_detail"): lambda: orders.find_detail(conn, buyer, order.order_number),
         (orders, "list_before"): lambda: orders.list_before(conn, buyer, None, limit=10),
+        (orders, "cancel_now"): lambda: orders.cancel_now(conn, buyer, order.order_number),
         (orders, "cancel"): lambda: orders.cancel(conn, buyer, order.order_number),
         (outbox, "insert"): lambda: outbox.insert(conn, new_job_id(), ledger.PAYLOAD),
         (outbox, "insert_again"): lambda: outbox.insert_again(
@@ -153,6 +157,11 @@ def oncall_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType,
         (stories, "payload_and_release"): lambda: stories.payload_and_release(conn, job_id),
         (stories, "attempts"): lambda: stories.attempts(conn, job_id),
         (stories, "order"): lambda: stories.order(conn, order),
+        (mails, "suppressed"): lambda: mails.suppressed(conn, email="a@b.c", reason="x", after=1, limit=1),
+        (mails, "lift"): lambda: mails.lift(conn, email="a@b.c", ids=[1]),
+        (mails, "is_suppressed"): lambda: mails.is_suppressed(conn, order),
+        (mails, "undeliverable"): lambda: mails.undeliverable(conn, order),
+        (mails, "forget_undeliverable"): lambda: mails.forget_undeliverable(conn, order, ["order_confirmation"]),
         (backlog, "outbox"): lambda: backlog.outbox(conn),
         (backlog, "payments"): lambda: backlog.payments(conn, limit=1),
         (backlog, "review_event"): lambda: backlog.review_event(conn, job_id),
@@ -228,6 +237,12 @@ def invoice_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType
         (invoices, "take_missing_number"): lambda: invoices.take_missing_number(conn, number),
         (invoices, "load"): lambda: invoices.load(conn, number),
         (invoices, "record_made"): lambda: invoices.record_made(conn, invoice),
+        (credit_notes, "issue"): lambda: credit_notes.issue(conn, unpaid, credited_rupiah=1),
+        (credit_notes, "load"): lambda: credit_notes.load(conn, number, "CN/2026/000001"),
+        (credit_notes, "record_made"): lambda: credit_notes.record_made(
+            conn, CreditNote("CN/2026/000001", 1, datetime(2026, 1, 15, tzinfo=UTC), invoice, is_made=False)
+        ),
+        (credit_notes, "of_order"): lambda: credit_notes.of_order(conn, UserId("ani"), number),
         (invoices, "find"): lambda: invoices.find(conn, UserId("ani"), number),
     }
 
@@ -240,6 +255,8 @@ def money_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, 
     attempt = Attempt(number, 1, 150_000, datetime(2026, 1, 15, tzinfo=UTC))
     refund = RefundRow("wire-1", number, "doku", number, 1, "x", "x")
     payment = Payment(("doku", number), EventStatus.PAID, refunds=frozenset({("wire-1", 1)}))
+    event = PaymentEvent(EventId(uuid7()), "doku", "wire", number, number, EventStatus.PAID, 1, "IDR", None)
+    anomaly = Anomaly(event, AnomalyKind.GOODS_GIVEN_BACK)
     return {
         (payments, "quarantine_overdue"): lambda: payments.quarantine_overdue(
             conn, EventId(uuid7()), flaw="x", after=timedelta(0)
@@ -247,6 +264,13 @@ def money_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, 
         (anomalies, "save_anomalies"): lambda: anomalies.save_anomalies(
             conn, [], order_id=order.id, expected_rupiah=150_000, is_refunded=False
         ),
+        (anomalies, "keep_anomaly"): lambda: _refused(
+            lambda: anomalies.keep_anomaly(conn, anomaly, order_id=order.id, expected_rupiah=150_000)
+        ),
+        (aftermath, "note_refund"): lambda: aftermath.note_refund(conn, order.id, returned_rupiah=1),
+        (aftermath, "restock"): lambda: aftermath.restock(conn, order.id),
+        (aftermath, "take_stock_again"): lambda: aftermath.take_stock_again(conn, order.id),
+        (expiry, "knows_of_order"): lambda: expiry.knows_of_order(conn, number),
         (attempts, "of_order"): lambda: attempts.of_order(conn, number, gateway="doku"),
         (attempts, "lock_order"): lambda: attempts.lock_order(conn, UserId("wire"), number),
         (attempts, "find_open"): lambda: attempts.find_open(conn, order.id),

@@ -175,6 +175,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/orders/{order_number}/credit-notes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the credit notes of an order
+         * @description Each has a link to its PDF that lasts five minutes, or none while the file is being made.
+         */
+        get: operations["list_credit_notes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/orders/{order_number}/payment": {
         parameters: {
             query?: never;
@@ -449,6 +469,28 @@ export interface components {
             code: "concurrent_request";
             /** @description As in the header X-Request-Id: quote it when asking for help. */
             request_id: string;
+        };
+        /**
+         * CreditNoteAnswer
+         * @description A credit note; nobody may keep its `url`, which leads to its PDF for five minutes.
+         */
+        CreditNoteAnswer: {
+            /** @description Such as CN/2026/000001. */
+            credit_note_number: string;
+            amount_rupiah: number;
+            /** Format: date-time */
+            issued_at: string;
+            /** @enum {string} */
+            status: "ready" | "in_progress";
+            /** @description Null while the file is being made. */
+            url: string | null;
+        };
+        /**
+         * CreditNotesAnswer
+         * @description The credit notes of an order, oldest first: one for each refund of what its invoice is about.
+         */
+        CreditNotesAnswer: {
+            data: components["schemas"]["CreditNoteAnswer"][];
         };
         /**
          * Excess
@@ -966,38 +1008,6 @@ export interface components {
              * @description After that ask again for a new page.
              */
             expires_at: string;
-        };
-        /**
-         * PaymentRefusedProblem
-         * @description The payment gateway does not take a payment of this order, for instance because its total is below the least that it collects. Repeating the request does not help.
-         */
-        PaymentRefusedProblem: {
-            /**
-             * @description A URN made of `code`.
-             * @constant
-             */
-            type: "urn:skincare:problem:payment_refused";
-            /**
-             * @description What kind of problem it is, for people.
-             * @constant
-             */
-            title: "The payment gateway refuses";
-            /**
-             * @description The HTTP status of the answer.
-             * @constant
-             */
-            status: 409;
-            /** @description What to know about this occurrence, for people. */
-            detail: string;
-            /** @description A URN made of `request_id`. */
-            instance: string;
-            /**
-             * @description The kind of problem, for programs.
-             * @constant
-             */
-            code: "payment_refused";
-            /** @description As in the header X-Request-Id: quote it when asking for help. */
-            request_id: string;
         };
         /**
          * PaymentStatus
@@ -2623,6 +2633,116 @@ export interface operations {
             };
         };
     };
+    list_credit_notes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description As answered when the order was placed: SKN-XXXXX-XXXXX. Case, blanks and hyphens do not matter; O is read as 0, I and L as 1, and SKN may be left out. */
+                order_number: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The credit notes of an order, oldest first: one for each refund of what its invoice is about. */
+            200: {
+                headers: {
+                    /** @description Whether the answer may be kept. */
+                    "cache-control": string;
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreditNotesAnswer"];
+                };
+            };
+            /** @description `unauthenticated`: The request carries no usable token. */
+            401: {
+                headers: {
+                    /** @description The scheme of the token. */
+                    "www-authenticate"?: string;
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["UnauthenticatedProblem"];
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+            /** @description `order_unknown`: You have no order with this number. */
+            404: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["OrderUnknownProblem"];
+                };
+            };
+            /** @description `body_too_large`: A body has at most 65536 bytes. */
+            413: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["BodyTooLargeProblem"];
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+            /** @description `validation_failed`: The fields listed in errors break a rule. */
+            422: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ValidationFailedProblem"];
+                };
+            };
+            /** @description The gateway takes no more requests at the moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+            /** @description `internal_error`: The error is on our side and has been recorded. */
+            500: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["InternalErrorProblem"];
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+            /** @description `unavailable`: Repeat the request shortly. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "retry-after"?: number;
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["UnavailableProblem"];
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+        };
+    };
     start_payment: {
         parameters: {
             query?: {
@@ -2674,7 +2794,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["OrderUnknownProblem"];
                 };
             };
-            /** @description `concurrent_request`: Another request for the same cart, order or products is running. Repeat this one shortly. `order_not_payable`: The order is not pending any more, or its time to be paid is over. `payment_refused`: The payment gateway does not take a payment of this order, for instance because its total is below the least that it collects. Repeating the request does not help. */
+            /** @description `concurrent_request`: Another request for the same cart, order or products is running. Repeat this one shortly. `order_not_payable`: The order is not pending any more, or its time to be paid is over. */
             409: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -2684,7 +2804,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ConcurrentRequestProblem"] | components["schemas"]["OrderNotPayableProblem"] | components["schemas"]["PaymentRefusedProblem"];
+                    "application/problem+json": components["schemas"]["ConcurrentRequestProblem"] | components["schemas"]["OrderNotPayableProblem"];
                 };
             };
             /** @description `body_too_large`: A body has at most 65536 bytes. */

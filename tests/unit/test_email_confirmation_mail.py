@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from skincare.identifiers import OrderNumber, Sku
 from skincare.locales import Locale
 from skincare.money import rupiah
-from skincare.notifications.models import NotificationType, OrderLine, OrderToTell
+from skincare.notifications.models import Letterhead, NotificationType, OrderLine, OrderToTell, RefundToTell
 from skincare.notifications.order_mail import minute, order_mail
 from skincare.notifications.ports import Email
 from skincare.text import one_line
@@ -35,12 +35,14 @@ def mail_about(
     shop_url: str = "https://shop.example.com",
     kind: NotificationType = NotificationType.ORDER_CONFIRMATION,
     pay_before: datetime | None = None,
+    status: str = "pending",
+    letterhead: Letterhead | None = None,
 ) -> Email:
     lines = lines or (make_line(),)
     order = OrderToTell(
         id=7,
         order_number=NUMBER,
-        status="pending",
+        status=status,
         total_rupiah=sum(line.total_rupiah for line in lines),
         locale=locale,
         lines=lines,
@@ -50,8 +52,9 @@ def mail_about(
         told=None,
         suppressed=False,
         pay_before=pay_before,
+        refund=RefundToTell(50_000),
     )
-    return order_mail(kind, order, shop_url=shop_url)
+    return order_mail(kind, order, shop_url=shop_url, letterhead=letterhead)
 
 
 class Page(HTMLParser):
@@ -214,6 +217,36 @@ class TestTheMail:
         lines = [make_line("🌸" * 200, 99, 100_000_000) for _ in range(50)]
         mail = mail_about(*lines, recipient_name="🌸" * 200, shipping_address="🌸" * 1000)
         assert len(mail.html.encode()) < 80_000
+
+
+class TestEveryMail:
+    @pytest.mark.parametrize("status", ["refunded", "partially_refunded", "paid", "cancelled", "expired"])
+    @pytest.mark.parametrize("locale", Locale)
+    @pytest.mark.parametrize("kind", NotificationType)
+    def test_is_well_formed_and_says_the_same_in_both_bodies(
+        self, kind: NotificationType, locale: Locale, status: str
+    ) -> None:
+        evil = "<script>alert(1)</script> &"
+        mail = mail_about(make_line(evil), kind=kind, locale=locale, recipient_name=evil, status=status)
+        page = Page(mail.html)
+        assert page.attributes("script") == []
+        assert page.attributes("html") == [{"lang": locale, "dir": "ltr"}]
+        assert NUMBER in mail.subject
+        assert "\n" not in mail.subject
+        for body in (mail.text, page.text):
+            for words in (evil, NUMBER, URL):
+                assert words in body
+            assert "{" not in body
+
+    @pytest.mark.parametrize("kind", NotificationType)
+    def test_ends_with_the_letterhead(self, kind: NotificationType) -> None:
+        letterhead = Letterhead(
+            "PT <Toko>\nTotal: Rp0", "Jalan 5\nBandung", "help@example.com", None, "help@example.com"
+        )
+        mail = mail_about(kind=kind, letterhead=letterhead)
+        assert mail.text.endswith("\nPT <Toko> Total: Rp0\nJalan 5\nBandung\n\nAda pertanyaan? help@example.com\n")
+        assert Page(mail.html).text.endswith("PT <Toko> Total: Rp0 Jalan 5 Bandung Ada pertanyaan? help@example.com")
+        assert mail.reply_to == "help@example.com"
 
 
 class TestWhatPeopleTyped:

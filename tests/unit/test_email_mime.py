@@ -6,11 +6,13 @@ from datetime import UTC, datetime
 from email.header import decode_header, make_header
 from email.utils import getaddresses
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from skincare.adapters.mime import raw_message
 from skincare.addresses import parse_email
+from skincare.errors import ConfigurationError
 from skincare.notifications.ports import Email
 from skincare.text import one_line
 
@@ -19,9 +21,14 @@ TYPED = st.text(st.characters(codec="utf-8"), max_size=200)
 
 
 def message(
-    *, name: str = "Ani", subject: str = "Pesanan", sender_name: str = "Shop", text: str = "t\n"
+    *,
+    name: str = "Ani",
+    subject: str = "Pesanan",
+    sender_name: str = "Shop",
+    text: str = "t\n",
+    reply_to: str | None = None,
 ) -> email.message.Message:
-    mail = Email(to="buyer@example.com", to_name=name, subject=subject, text=text, html="<p>h</p>\n")
+    mail = Email(to="buyer@example.com", to_name=name, subject=subject, text=text, html="<p>h</p>\n", reply_to=reply_to)
     raw = raw_message(mail, sender=SENDER, sender_name=sender_name, date=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
     assert raw.isascii()
     assert max(map(len, raw.split(b"\r\n"))) <= 78
@@ -38,6 +45,18 @@ class TestHeaders:
         headers = message()
         assert headers.keys() == ["From", "To", "Subject", "Date", "Auto-Submitted", "Content-Type", "MIME-Version"]
         assert headers["Date"] == "Fri, 02 Jan 2026 03:04:05 +0000"
+
+    def test_name_where_answers_go_if_somebody_said_so(self) -> None:
+        assert message(reply_to="help@example.com")["Reply-To"] == "help@example.com"
+        assert "Reply-To" not in message()
+
+    @pytest.mark.parametrize(
+        "address", ["help", "a@example.com\r\nBcc: evil@example.com", "a@example.com, b@example.com"]
+    )
+    def test_refuse_a_setting_that_is_no_address_and_do_not_repeat_it(self, address: str) -> None:
+        with pytest.raises(ConfigurationError) as caught:
+            message(reply_to=address)
+        assert address not in str(caught.value)
 
     def test_stay_readable_where_they_can(self) -> None:
         headers = message(name="Ani Lestari", subject="Order SKN-7K3QF-02MPX received")

@@ -7,12 +7,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skincare.identifiers import ORDER_NUMBER_PATTERN, REFUND_KEY_PATTERN, UUID_PATTERN, new_order_number, uuid7
+from skincare.identifiers import (
+    CREDIT_NOTE_PATTERN,
+    ORDER_NUMBER_PATTERN,
+    REFUND_KEY_PATTERN,
+    UUID_PATTERN,
+    new_order_number,
+    uuid7,
+)
 from skincare.jobs.catalog import PAYLOADS, JobPayload
 from skincare.jobs.registry import PayloadInvalid, Registration
 
-FITTING = {"order_number": new_order_number(), "event_id": str(uuid7()), "refund_key": str(uuid7())}
-WRITTEN = {"order_number": ORDER_NUMBER_PATTERN, "event_id": UUID_PATTERN, "refund_key": REFUND_KEY_PATTERN}
+FITTING: Mapping[str, object] = {
+    "order_number": new_order_number(),
+    "event_id": str(uuid7()),
+    "refund_key": str(uuid7()),
+    "refund_no": 1,
+    "credit_note": "CN/2026/000001",
+}
+WRITTEN = {
+    "order_number": ORDER_NUMBER_PATTERN,
+    "event_id": UUID_PATTERN,
+    "refund_key": REFUND_KEY_PATTERN,
+    "refund_no": "(?!)",
+    "credit_note": CREDIT_NOTE_PATTERN,
+}
 CARRYING = [payload for payload in PAYLOADS if payload.model_fields]
 
 every_payload = pytest.mark.parametrize("payload", CARRYING, ids=lambda payload: payload.job_type)
@@ -59,10 +78,12 @@ class TestAPayload:
         self, payload: type[JobPayload], value: object
     ) -> None:
         for name in payload.model_fields:
+            if type(value) is type(FITTING[name]) is int:
+                continue
             if isinstance(value, str) and re.fullmatch(WRITTEN[name], value):
                 continue
             with pytest.raises(PayloadInvalid) as refusal:
-                run(payload, FITTING | {name: value})
+                run(payload, {**FITTING, name: value})
             assert str(refusal.value) == f"payload is malformed at {name}"
 
     @given(st.text(st.characters(exclude_categories=[])))
@@ -70,4 +91,4 @@ class TestAPayload:
         for name in payload.model_fields:
             if not re.fullmatch(WRITTEN[name], text):
                 with pytest.raises(PayloadInvalid, match=f"^payload is malformed at {name}$"):
-                    run(payload, FITTING | {name: text})
+                    run(payload, {**FITTING, name: text})

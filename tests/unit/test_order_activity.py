@@ -105,5 +105,9 @@ class TestTheNamesThatCustomersSee:
         assert names == {
             "send_confirmation_email": "confirmation_email",
             "send_payment_received_email": "payment_received_email",
+            "send_order_cancelled_email": "cancellation_email",
+            "send_order_expired_email": "expiry_email",
+            "send_refund_email": "refund_email",
             "generate_invoice_pdf": "invoice",
+            "generate_credit_note_pdf": "credit_note",
         }

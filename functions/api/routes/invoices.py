@@ -2,11 +2,14 @@
 
 from api import problems
 from api.route import Request, Route
-from api.schemas import InvoiceAnswer
+from api.schemas import CreditNotesAnswer, InvoiceAnswer
 from skincare.app import App
 from skincare.invoices import service
+from skincare.invoices.credit_notes.models import CreditNotes
+from skincare.invoices.credit_notes.service import find_credit_notes
 from skincare.invoices.models import InvoiceFile
 from skincare.observability import logger
+from skincare.orders.errors import OrderUnknown
 
 # Nobody may keep an answer: the link in it ends within minutes, and opens the file to whoever has it.
 _NEVER_KEPT = {"cache-control": "no-store"}
@@ -23,6 +26,19 @@ def fetch_invoice(request: Request[None, None], app: App) -> InvoiceFile:
     invoice = service.find_invoice(request.customer.user_id, order_number, database=app.database, files=app.files)
     logger.append_keys(order_number=order_number)
     return invoice
+
+
+def list_credit_notes(request: Request[None, None], app: App) -> CreditNotes:
+    """List the credit notes of an order.
+
+    Each has a link to its PDF that lasts five minutes, or none while the file is being made.
+    """
+    order_number = request.order_number
+    notes = find_credit_notes(request.customer.user_id, order_number, database=app.database, files=app.files)
+    if notes is None:
+        raise OrderUnknown
+    logger.append_keys(order_number=order_number)
+    return CreditNotes(notes)
 
 
 def _headers(invoice: InvoiceFile) -> dict[str, str]:
@@ -43,5 +59,14 @@ ROUTES = (
         status_of=lambda invoice: 202 if invoice.link is None else 303,
         headers=_headers,
         problems=(problems.INVOICE_UNKNOWN,),
+    ),
+    Route[None, None](
+        "GET",
+        "/v1/orders/{order_number}/credit-notes",
+        list_credit_notes,
+        CreditNotesAnswer,
+        headers=lambda _: _NEVER_KEPT,
+        header_names=("cache-control",),
+        problems=(problems.ORDER_UNKNOWN,),
     ),
 )

@@ -61,7 +61,13 @@ def cancel_order(request: Request[None, None], app: App) -> Order:
 
     Its stock is given back once; a cancelled order stays cancelled.
     """
-    order = service.cancel_order(request.customer.user_id, request.order_number, database=app.database)
+    order = service.cancel_order(
+        request.customer.user_id,
+        request.order_number,
+        database=app.database,
+        publisher=app.publisher,
+        request_id=request.request_id,
+    )
     logger.append_keys(order_number=order.order_number)
     return order
 

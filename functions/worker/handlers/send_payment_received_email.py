@@ -4,7 +4,7 @@ from skincare.app import App
 from skincare.identifiers import OrderNumber
 from skincare.jobs.catalog import SendPaymentReceivedEmail
 from skincare.notifications.models import NotificationType
-from skincare.notifications.service import tell_customer
+from skincare.notifications.service import letterhead_of, tell_customer
 
 
 def handle(payload: SendPaymentReceivedEmail, app: App) -> None:
@@ -15,4 +15,5 @@ def handle(payload: SendPaymentReceivedEmail, app: App) -> None:
         database=app.database,
         email=app.email,
         shop_url=app.settings.shop_url,
+        letterhead=letterhead_of(app.settings),
     )

@@ -43,6 +43,8 @@ MESSAGES_QUARANTINED = AlarmRule("messages-quarantined", 1, "messages", "message
 API_ERRORS = AlarmRule("api-errors", 5, "in a minute", "api-errors")
 API_SLOW = AlarmRule("api-slow", 2000, "ms", "api-slow")
 """What ninety-nine answers of a hundred take at most."""
+MAIL_SET_UP = AlarmRule("mail-set-up", 3, "in an hour", "mail-set-up")
+"""A single mail is refused by the policy of one mailbox, or by a mistyped domain; several are refused because of us."""
 WEBHOOKS_REFUSED = AlarmRule("webhooks-refused", 5, "in 5 minutes", "webhooks-refused")
 """A scanner of the internet tries once or twice; a gateway repeats each webhook that is refused."""
 
@@ -50,6 +52,7 @@ GATEWAY_MISCONFIGURED = AlarmRule("gateway-misconfigured", 1, "in 5 minutes", "g
 
 # Log events that are counted, some of them by alarms.
 MAIL_STOPPED_EVENT = "email.sending_stopped"
+BOUNCE_OF_OURS_EVENT = "mail_event.ours_to_mend"
 WEBHOOK_REFUSED_EVENT = "payment.webhook_refused"
 EVENT_IGNORED_EVENT = "payment.event_ignored"
 GATEWAY_MISCONFIGURED_EVENT = "payment.gateway_misconfigured"

@@ -49,6 +49,8 @@ class Settings:
     """The queue that a worker function drains."""
     mail_from: str | None
     mail_configuration_set: str | None
+    mail_reply_to: str | None
+    """Where a customer's answer to a mail goes; without it to MAIL_FROM."""
     shop_url: str
     webhook_secret_ids: Mapping[str, str]
     """Payment gateway to the secret that holds its signing secrets, from WEBHOOK_SECRET_ID_<GATEWAY>."""
@@ -65,6 +67,9 @@ class Settings:
     """Who stands on invoices, with address and tax id: none is made up, for an invoice that was sent stays."""
     seller_address: str | None
     seller_tax_id: str | None
+    seller_email: str | None
+    seller_phone: str | None
+    """Where customers reach the seller, as mails and documents name it."""
     tax_percent: int
     """The part of each price that is tax, in percent of the price without it; 0 names no tax."""
     payment_window_minutes: int
@@ -97,6 +102,7 @@ class Settings:
             worker_queue=env.get("WORKER_QUEUE") or None,
             mail_from=env.get("MAIL_FROM") or None,
             mail_configuration_set=env.get("MAIL_CONFIGURATION_SET") or None,
+            mail_reply_to=env.get("MAIL_REPLY_TO") or None,
             shop_url=env.get("SHOP_URL", "https://shop.example.com"),
             webhook_secret_ids=_by_suffix(env, "WEBHOOK_SECRET_ID_"),
             payment_gateway=env.get("PAYMENT_GATEWAY") or None,
@@ -107,6 +113,8 @@ class Settings:
             seller_name=env.get("SELLER_NAME") or None,
             seller_address=env.get("SELLER_ADDRESS") or None,
             seller_tax_id=env.get("SELLER_TAX_ID") or None,
+            seller_email=env.get("SELLER_EMAIL") or None,
+            seller_phone=env.get("SELLER_PHONE") or None,
             tax_percent=_whole(env, "TAX_PERCENT", 11, lowest=0, highest=100),
             payment_window_minutes=window,
             bank_transfer_window_minutes=_whole(

@@ -14,7 +14,7 @@ from email.policy import compat32
 from email.utils import format_datetime
 
 from skincare.addresses import EmailAddress, parse_email
-from skincare.errors import InvalidInput
+from skincare.errors import ConfigurationError, InvalidInput
 from skincare.notifications.ports import Attachment, Email, EmailUndeliverable
 from skincare.text import one_line
 
@@ -42,7 +42,7 @@ def raw_message(email: Email, *, sender: EmailAddress, sender_name: str, date: d
     """Return the whole message, with text, HTML and attachments, to exactly one recipient.
 
     Message-ID is left to the provider. Line breaks and controls in names and subject become spaces. Raises
-    `EmailUndeliverable` as `recipient` does.
+    `EmailUndeliverable` as `recipient` does, and `ConfigurationError` where answers are to go to no address.
     """
     headers = [
         _mailbox("From", sender_name, sender),
@@ -51,9 +51,18 @@ def raw_message(email: Email, *, sender: EmailAddress, sender_name: str, date: d
         f"Date: {format_datetime(date)}",
         "Auto-Submitted: auto-generated",
     ]
+    if email.reply_to is not None:
+        headers.insert(1, _mailbox("Reply-To", "", _reply_to(email.reply_to)))
     # Not left to EmailMessage: CPython 3.13.0 drops the quotes of a long name where it folds it, and what was a
     # comma in the name begins a second recipient (python/cpython 80222 and 121284).
     return "".join(f"{header}\r\n" for header in headers).encode("ascii") + _body(email).as_bytes()
+
+
+def _reply_to(text: str) -> EmailAddress:
+    try:
+        return parse_email(text)
+    except InvalidInput as error:
+        raise ConfigurationError(f"the address for answers to mails {error.message}") from None
 
 
 def _mailbox(header: str, name: str, address: EmailAddress) -> str:

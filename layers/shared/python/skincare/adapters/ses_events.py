@@ -5,6 +5,7 @@ Developer Guide.
 """
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from email.utils import parseaddr
 from typing import Any
 
@@ -46,7 +47,8 @@ def failures_in(event: Any) -> list[DeliveryFailure]:
             if complaint.get("complaintFeedbackType") == _NO_COMPLAINT:
                 return []
             addresses = _addresses(complaint, "complainedRecipients")
-            return [DeliveryFailure(address, FailureKind.COMPLAINT) for address, _ in addresses]
+            at = _time_of(complaint)
+            return [DeliveryFailure(address, FailureKind.COMPLAINT, happened_at=at) for address, _ in addresses]
         case str():
             return []
         case _:
@@ -61,8 +63,18 @@ def _bounces(bounce: Mapping[str, Any]) -> Iterator[DeliveryFailure]:
             FailureKind.BOUNCE,
             is_permanent=bounce.get("bounceType") == "Permanent",
             cause=_CAUSES.get(str(bounce.get("bounceSubType")), Cause.OTHER),
-            status=status if isinstance(status, str) else None,
+            status=status.strip() if isinstance(status, str) else None,
+            happened_at=_time_of(bounce),
         )
+
+
+def _time_of(part: Mapping[str, Any]) -> datetime | None:
+    """Return when a bounce or complaint was sent; None where SES does not say so in a way that we can read."""
+    try:
+        moment = datetime.fromisoformat(str(part.get("timestamp")))
+    except ValueError:
+        return None
+    return moment if moment.tzinfo is not None else None
 
 
 def _addresses(part: Mapping[str, Any], name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

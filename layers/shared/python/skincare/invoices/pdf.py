@@ -1,15 +1,16 @@
-"""An invoice as a PDF: the same bytes for the same invoice and seller, whenever and wherever it is made."""
+"""An invoice or a credit note as a PDF: the same bytes for the same one, whenever and wherever it is made."""
 
 import io
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC
+from datetime import UTC, datetime
 
 from reportlab.lib.colors import Color, HexColor
 from reportlab.lib.pagesizes import A4
 from reportlab.pdfgen.canvas import Canvas
 
+from skincare.invoices.credit_notes.models import CreditNote
 from skincare.invoices.lettering import Typeface
 from skincare.invoices.models import Document, Invoice, InvoiceLine, Seller
 from skincare.invoices.words import WORDS, Words
@@ -66,17 +67,69 @@ _HEAD, _RUNNING_HEAD = _Pen(9, _WHITE, bold=True), _Pen(9.5, _GREEN, bold=True)
 _TOTAL, _SUM = _Pen(11, bold=True), _Pen(12, _GREEN, bold=True)
 
 
+@dataclass(frozen=True)
+class _Paper:
+    """What tells one kind of document from another."""
+
+    title: str
+    number: str
+    dated: datetime
+    facts: Sequence[tuple[str, str, _Pen]]
+    lines: Sequence[InvoiceLine]
+    total: str
+    total_rupiah: int
+
+
 def render(invoice: Invoice, seller: Seller) -> Document:
     """Draw an invoice. No text makes it fail: what the fonts lack becomes a box and is counted."""
+    words = WORDS[invoice.locale]
+    paper = _Paper(
+        title=words.title,
+        number=invoice.number,
+        dated=invoice.issued_at,
+        facts=[
+            (words.number, invoice.number, _FACT),
+            (words.date, words.day(invoice.issued_at), _FACT),
+            (words.order, invoice.order_number, _FACT),
+            (words.status, words.paid, _PAID),
+            (words.paid_on, words.day(invoice.paid_at), _FACT),
+        ],
+        lines=invoice.lines,
+        total=words.total,
+        total_rupiah=invoice.total_rupiah,
+    )
     with _DRAWING:
-        return _Drawing(invoice, seller).document()
+        return _Drawing(invoice, seller, paper).document()
+
+
+def render_credit_note(note: CreditNote, seller: Seller) -> Document:
+    """Draw a credit note, as `render` does an invoice."""
+    invoice, words = note.invoice, WORDS[note.invoice.locale]
+    paper = _Paper(
+        title=words.credit_title,
+        number=note.number,
+        dated=note.issued_at,
+        facts=[
+            (words.credit_number, note.number, _FACT),
+            (words.date, words.day(note.issued_at), _FACT),
+            (words.invoice, invoice.number, _FACT),
+            (words.invoice_date, words.day(invoice.issued_at), _FACT),
+            (words.order, invoice.order_number, _FACT),
+        ],
+        lines=note.lines(words.credit_part.format(number=invoice.number)),
+        total=words.credit_total,
+        total_rupiah=note.amount_rupiah,
+    )
+    with _DRAWING:
+        return _Drawing(invoice, seller, paper).document()
 
 
 class _Drawing:
     """One document under way; `y` is how far its page is filled, in points from the bottom."""
 
-    def __init__(self, invoice: Invoice, seller: Seller) -> None:
+    def __init__(self, invoice: Invoice, seller: Seller, paper: _Paper) -> None:
         self._invoice = invoice
+        self._paper = paper
         self._seller = seller
         self._words: Words = WORDS[invoice.locale]
         self._regular, self._bold = Typeface("DejaVuSans"), Typeface("DejaVuSans-Bold")
@@ -89,12 +142,12 @@ class _Drawing:
             lang=str(invoice.locale),
             initialFontName=self._regular.name,  # type: ignore[arg-type]  # the stubs take it for a number
         )
-        self._canvas.setDateFormatter(lambda *_: invoice.issued_at.astimezone(UTC).strftime("D:%Y%m%d%H%M%SZ"))
+        self._canvas.setDateFormatter(lambda *_: paper.dated.astimezone(UTC).strftime("D:%Y%m%d%H%M%SZ"))
         self._y = _TOP
 
     def document(self) -> Document:
-        canvas, invoice = self._canvas, self._invoice
-        canvas.setTitle(f"{self._words.title} {invoice.number}")
+        canvas, invoice, paper = self._canvas, self._invoice, self._paper
+        canvas.setTitle(f"{paper.title} {paper.number}")
         canvas.setSubject(invoice.order_number)
         canvas.setAuthor(self._seller.name)
         canvas.setCreator(self._seller.name)
@@ -102,7 +155,7 @@ class _Drawing:
         self._recipient()
         rows = [
             _Row(line, number, self._broken(line.name, _PLAIN, _NAME_WIDTH))
-            for number, line in enumerate(invoice.lines, start=1)
+            for number, line in enumerate(paper.lines, start=1)
         ]
         pages = self._pages(rows)
         for page, rows_of_page in enumerate(pages, start=1):
@@ -134,8 +187,8 @@ class _Drawing:
         return pages
 
     def _letterhead(self) -> None:
-        words, invoice, seller = self._words, self._invoice, self._seller
-        self._write(_RIGHT, _TOP - 16, words.title, _TITLE, right=True)
+        words, paper, seller = self._words, self._paper, self._seller
+        self._write(_RIGHT, _TOP - 16, paper.title, _TITLE, right=True)
         y = _TOP - 12
         for line in self._broken(seller.name, _SELLER, _SELLER_WIDTH):
             y = self._write(_MARGIN, y, line, _SELLER) - 2
@@ -143,15 +196,8 @@ class _Drawing:
         for text in (*lines_of(seller.address), f"{words.tax_id} {seller.tax_id}" if seller.tax_id else ""):
             for line in self._broken(text, _QUIET, _SELLER_WIDTH):
                 y = self._write(_MARGIN, y, line, _QUIET)
-        facts = [
-            (words.number, invoice.number, _FACT),
-            (words.date, words.day(invoice.issued_at), _FACT),
-            (words.order, invoice.order_number, _FACT),
-            (words.status, words.paid, _PAID),
-            (words.paid_on, words.day(invoice.paid_at), _FACT),
-        ]
         at = _TOP - 42
-        for label, value, pen in facts:
+        for label, value, pen in paper.facts:
             self._write(_RIGHT - 122, at, label, _QUIET, right=True)
             at = self._write(_RIGHT, at, value, pen, right=True) - 2
         self._y = min(y, at) - 6
@@ -176,7 +222,7 @@ class _Drawing:
     def _running_head(self) -> None:
         """Say on a later page what it belongs to."""
         invoice = self._invoice
-        self._write(_MARGIN, _TOP, f"{self._words.title} {invoice.number}", _RUNNING_HEAD)
+        self._write(_MARGIN, _TOP, f"{self._paper.title} {self._paper.number}", _RUNNING_HEAD)
         self._write(_RIGHT, _TOP, invoice.order_number, _QUIET, right=True)
         self._y = _TOP - _RUNNING_HEIGHT
 
@@ -208,13 +254,14 @@ class _Drawing:
 
     def _closing(self) -> None:
         """Say what it all comes to."""
-        words, invoice, percent = self._words, self._invoice, self._seller.tax_percent
+        words, paper, percent = self._words, self._paper, self._seller.tax_percent
+        locale = self._invoice.locale
         self._fill(_CLOSING, self._y - 44, 30, _TINT)
         base = self._y - 33
-        self._write(_CLOSING + 10, base, words.total, _TOTAL)
-        self._write(_AMOUNT, base, rupiah(invoice.total_rupiah, invoice.locale), _SUM, right=True)
+        self._write(_CLOSING + 10, base, paper.total, _TOTAL)
+        self._write(_AMOUNT, base, rupiah(paper.total_rupiah, locale), _SUM, right=True)
         if percent:
-            tax = rupiah(self._seller.tax_in(invoice.total_rupiah), invoice.locale)
+            tax = rupiah(self._seller.tax_in(paper.total_rupiah), locale)
             base -= 26
             self._write(_CLOSING + 10, base, words.tax_included.format(percent=percent), _QUIET)
             self._write(_AMOUNT, base, tax, _QUIET, right=True)

@@ -11,7 +11,7 @@ from skincare.database.connection import Connection, Database
 from skincare.identifiers import OrderNumber, UserId
 from skincare.invoices import repository
 from skincare.invoices.errors import InvoiceUnknown
-from skincare.invoices.models import Invoice, InvoiceFile, Seller, filename_of
+from skincare.invoices.models import Document, Invoice, InvoiceFile, Seller, filename_of
 from skincare.invoices.ports import ObjectStore
 from skincare.observability import logger
 
@@ -57,11 +57,15 @@ def keep_file(invoice: Invoice, *, files: ObjectStore, seller: Seller) -> None:
     # Imported here: only the containers that make documents pay for the library.
     from skincare.invoices import pdf
 
-    document = pdf.render(invoice, seller)
+    keep_document(pdf.render(invoice, seller), invoice.object_key, files=files, order_number=invoice.order_number)
+
+
+def keep_document(document: Document, key: str, *, files: ObjectStore, order_number: OrderNumber) -> None:
+    """Keep a drawn document unless its key is taken; raises `ObjectStoreUnavailable`."""
     if document.unknown_glyphs:
-        logger.warning("invoice.glyphs_unknown", order_number=invoice.order_number, glyphs=document.unknown_glyphs)
-    if not files.put_if_absent(invoice.object_key, document.content, content_type=_CONTENT_TYPE):
-        logger.info("invoice.kept_before", order_number=invoice.order_number, invoice=invoice.number)
+        logger.warning("invoice.glyphs_unknown", order_number=order_number, glyphs=document.unknown_glyphs)
+    if not files.put_if_absent(key, document.content, content_type=_CONTENT_TYPE):
+        logger.info("invoice.kept_before", order_number=order_number, key=key)
 
 
 def seller_of(settings: Settings) -> Seller:

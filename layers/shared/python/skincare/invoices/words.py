@@ -13,6 +13,12 @@ class Words:
 
     title: str
     number: str
+    credit_title: str
+    credit_number: str
+    invoice: str
+    invoice_date: str
+    credit_part: str
+    credit_total: str
     date: str
     order: str
     status: str
@@ -39,6 +45,12 @@ class Words:
 WORDS = {
     Locale.ID: Words(
         title="FAKTUR",
+        credit_title="NOTA KREDIT",
+        credit_number="Nomor nota",
+        invoice="Nomor faktur",
+        invoice_date="Tanggal faktur",
+        credit_part="Pengembalian sebagian atas faktur {number}",
+        credit_total="Total dikreditkan",
         number="Nomor faktur",
         date="Tanggal",
         order="Nomor pesanan",
@@ -59,6 +71,12 @@ WORDS = {
     ),
     Locale.EN: Words(
         title="INVOICE",
+        credit_title="CREDIT NOTE",
+        credit_number="Credit note",
+        invoice="Invoice number",
+        invoice_date="Invoice date",
+        credit_part="Partial refund of invoice {number}",
+        credit_total="Total credited",
         number="Invoice number",
         date="Date",
         order="Order number",

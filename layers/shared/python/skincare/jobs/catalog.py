@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from skincare.identifiers import ORDER_NUMBER_PATTERN, REFUND_KEY_PATTERN, UUID_PATTERN
+from skincare.identifiers import CREDIT_NOTE_PATTERN, ORDER_NUMBER_PATTERN, REFUND_KEY_PATTERN, UUID_PATTERN
 from skincare.jobs.queues import QueueName
 
 OrderNumberText = Annotated[str, Field(pattern=ORDER_NUMBER_PATTERN)]
@@ -86,6 +86,45 @@ class SendPaymentReceivedEmail(JobPayload):
     order_number: OrderNumberText
 
 
+class SendOrderCancelledEmail(JobPayload):
+    """Tell the customer that the order was cancelled."""
+
+    job_type: ClassVar[str] = "send_order_cancelled_email"
+    queue: ClassVar[QueueName] = QueueName.NOTIFICATIONS
+    budget: ClassVar[timedelta] = timedelta(hours=24)
+    run_again: ClassVar[RunAgain] = RunAgain(safe=True, why="sends nothing where the mail is recorded as sent")
+    shown_as: ClassVar[str | None] = "cancellation_email"
+
+    order_number: OrderNumberText
+
+
+class SendOrderExpiredEmail(JobPayload):
+    """Tell the customer that the order was not paid in time."""
+
+    job_type: ClassVar[str] = "send_order_expired_email"
+    queue: ClassVar[QueueName] = QueueName.NOTIFICATIONS
+    budget: ClassVar[timedelta] = timedelta(hours=24)
+    run_again: ClassVar[RunAgain] = RunAgain(safe=True, why="sends nothing where the mail is recorded as sent")
+    shown_as: ClassVar[str | None] = "expiry_email"
+
+    order_number: OrderNumberText
+
+
+class SendRefundEmail(JobPayload):
+    """Tell the customer that money went back; `refund_no` counts the refunds of the order."""
+
+    job_type: ClassVar[str] = "send_refund_email"
+    queue: ClassVar[QueueName] = QueueName.NOTIFICATIONS
+    budget: ClassVar[timedelta] = timedelta(hours=24)
+    run_again: ClassVar[RunAgain] = RunAgain(
+        safe=True, why="sends nothing where the mail about this refund is recorded as sent"
+    )
+    shown_as: ClassVar[str | None] = "refund_email"
+
+    order_number: OrderNumberText
+    refund_no: Annotated[int, Field(ge=1, lt=2**31)]
+
+
 class GenerateInvoicePdf(JobPayload):
     """Make the file of an order's invoice."""
 
@@ -98,6 +137,21 @@ class GenerateInvoicePdf(JobPayload):
     shown_as: ClassVar[str | None] = "invoice"
 
     order_number: OrderNumberText
+
+
+class GenerateCreditNotePdf(JobPayload):
+    """Make the file of a credit note, which `credit_note` names by its number."""
+
+    job_type: ClassVar[str] = "generate_credit_note_pdf"
+    queue: ClassVar[QueueName] = QueueName.DOCUMENTS
+    budget: ClassVar[timedelta] = timedelta(hours=24)
+    run_again: ClassVar[RunAgain] = RunAgain(
+        safe=True, why="the file is written once, and the same credit note makes the same bytes"
+    )
+    shown_as: ClassVar[str | None] = "credit_note"
+
+    order_number: OrderNumberText
+    credit_note: Annotated[str, Field(pattern=CREDIT_NOTE_PATTERN)]
 
 
 class ExpireOrder(JobPayload):
@@ -153,7 +207,11 @@ PAYLOADS: tuple[type[JobPayload], ...] = (
     SendConfirmationEmail,
     ProcessPayment,
     SendPaymentReceivedEmail,
+    SendOrderCancelledEmail,
+    SendOrderExpiredEmail,
+    SendRefundEmail,
     GenerateInvoicePdf,
+    GenerateCreditNotePdf,
     ExpireOrder,
     SendRefund,
     ReconcilePayments,

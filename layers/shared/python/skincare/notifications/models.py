@@ -9,10 +9,26 @@ from skincare.locales import Locale
 
 
 class NotificationType(StrEnum):
-    """What a customer is told about an order, at most once each. The value is stored: never renamed."""
+    """What a customer is told about an order. The value is stored: never renamed."""
 
     ORDER_CONFIRMATION = "order_confirmation"
     PAYMENT_RECEIVED = "payment_received"
+    ORDER_CANCELLED = "order_cancelled"
+    ORDER_EXPIRED = "order_expired"
+    REFUND = "refund"
+
+
+@dataclass(frozen=True)
+class Notice:
+    """One thing that a customer is told about an order, at most once: of refunds one each, by its number."""
+
+    kind: NotificationType
+    refund_no: int | None = None
+
+    @property
+    def recorded(self) -> str:
+        """As it is recorded once it was told, such as `order_confirmation` and `refund:1`."""
+        return self.kind if self.refund_no is None else f"{self.kind}:{self.refund_no}"
 
 
 class NotificationStatus(StrEnum):
@@ -30,6 +46,7 @@ class NotificationOutcome(StrEnum):
     ORDER_GONE = "order_gone"
     ORDER_CANCELLED = "order_cancelled"
     """The order ended, or never got so far: what the mail says would be wrong."""
+    REFUND_GONE = "refund_gone"
     UNDELIVERABLE = "undeliverable"
 
 
@@ -45,6 +62,27 @@ class OrderLine:
     @property
     def total_rupiah(self) -> int:
         return self.quantity * self.unit_price_rupiah
+
+
+@dataclass(frozen=True)
+class Letterhead:
+    """Who writes, as every mail ends; what is None is left out. Answers go to `reply_to` instead of the sender."""
+
+    name: str | None = None
+    address: str | None = None
+    """Its lines."""
+    email: str | None = None
+    phone: str | None = None
+    reply_to: str | None = None
+
+
+@dataclass(frozen=True)
+class RefundToTell:
+    """Money that went back, in whole rupiah."""
+
+    amount_rupiah: int
+    credit_note: str | None = None
+    """The number of the credit note for it."""
 
 
 @dataclass(frozen=True)
@@ -66,3 +104,5 @@ class OrderToTell:
     """Mail to this address bounced for good or was complained about."""
     pay_before: datetime | None = None
     """Until when it may be paid; None where it does not wait for money."""
+    refund: RefundToTell | None = None
+    """The refund that the mail is about, where it is about one."""

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from skincare.locales import MONTHS, Locale
 from skincare.moments import WIB
 from skincare.money import rupiah
-from skincare.notifications.models import NotificationType, OrderToTell
+from skincare.notifications.models import Letterhead, NotificationType, OrderToTell
 from skincare.notifications.ports import Email
 from skincare.text import isolated, lines, one_line
 
@@ -19,10 +19,14 @@ if TYPE_CHECKING:
 _TEMPLATES = Path(__file__).parent / "templates"
 
 
-def order_mail(kind: NotificationType, order: OrderToTell, *, shop_url: str) -> Email:
+def order_mail(
+    kind: NotificationType, order: OrderToTell, *, shop_url: str, letterhead: Letterhead | None = None
+) -> Email:
     """Write the mail in the customer's language. `shop_url` is the shop's address without a path."""
+    letterhead = letterhead or Letterhead()
     words = {
         "order": order,
+        "letterhead": letterhead,
         "recipient_name": one_line(order.recipient_name or ""),
         "pay_before": order.pay_before and minute(order.pay_before, order.locale),
         "order_url": f"{shop_url.rstrip('/')}/orders/{quote(order.order_number)}",
@@ -31,8 +35,9 @@ def order_mail(kind: NotificationType, order: OrderToTell, *, shop_url: str) -> 
         to=order.email,
         to_name=order.recipient_name,
         subject=_render(f"{kind}.{order.locale}.subject.txt", words).strip(),
-        text=_render(f"{kind}.{order.locale}.txt", words),
+        text=_render(f"{kind}.{order.locale}.txt", words) + _render("letterhead.txt", words),
         html=_render(f"{kind}.{order.locale}.html", words),
+        reply_to=letterhead.reply_to,
     )
 
 

@@ -25,6 +25,8 @@ class Email:
     html: str = field(repr=False)
     to_name: str | None = field(default=None, repr=False)
     attachments: tuple[Attachment, ...] = ()
+    reply_to: str | None = None
+    """Where an answer goes; None leaves it to the sender's address."""
 
 
 class EmailThrottled(TransientError):

@@ -1,15 +1,17 @@
 """SQL about what customers were told."""
 
+from datetime import datetime
+
 from psycopg import Connection
 from psycopg.rows import dict_row
 
 from skincare.identifiers import OrderNumber
 from skincare.locales import Locale
-from skincare.notifications.models import NotificationStatus, NotificationType, OrderLine, OrderToTell
+from skincare.notifications.models import Notice, NotificationStatus, OrderLine, OrderToTell, RefundToTell
 
 
-def load_order_to_tell(conn: Connection, order_number: OrderNumber, kind: NotificationType) -> OrderToTell | None:
-    """Return the order with its lines, an earlier notification of this type and whether its address is suppressed.
+def load_order_to_tell(conn: Connection, order_number: OrderNumber, notice: Notice) -> OrderToTell | None:
+    """Return the order with its lines, an earlier notification of this kind and whether its address is suppressed.
 
     One statement; None where no such order exists.
     """
@@ -19,18 +21,24 @@ def load_order_to_tell(conn: Connection, order_number: OrderNumber, kind: Notifi
         SELECT o.id, o.order_number, o.status, o.total_rupiah, o.locale, o.email, o.recipient_name,
                o.shipping_address, n.status AS told,
                CASE WHEN o.status = 'pending' AND o.expires_at > now() THEN o.expires_at END AS pay_before,
-               EXISTS (SELECT FROM suppressed_recipients s WHERE s.email = lower(o.email)) AS suppressed,
+               EXISTS (SELECT FROM suppressed_recipients s
+                   WHERE s.email = lower(o.email) AND s.lifted_at IS NULL) AS suppressed,
                (
                    SELECT coalesce(jsonb_agg(jsonb_build_object(
                        'sku', i.sku, 'name', i.name, 'quantity', i.quantity,
                        'unit_price_rupiah', i.unit_price_rupiah
                    ) ORDER BY i.product_id), '[]')
                    FROM order_items i WHERE i.order_id = o.id
-               ) AS lines
+               ) AS lines,
+               (
+                   SELECT jsonb_build_object('amount_rupiah', r.amount_rupiah, 'credit_note', r.credit_note)
+                   FROM order_refunds r
+                   WHERE r.order_id = o.id AND r.refund_no = %(refund_no)s
+               ) AS refund
         FROM orders o
         LEFT JOIN order_notifications n ON n.order_id = o.id AND n.notification_type = %(type)s
         WHERE o.order_number = %(order_number)s""",
-        {"order_number": order_number, "type": kind},
+        {"order_number": order_number, "type": notice.recorded, "refund_no": notice.refund_no},
     ).fetchone()
     if row is None:
         return None
@@ -40,6 +48,7 @@ def load_order_to_tell(conn: Connection, order_number: OrderNumber, kind: Notifi
             "locale": Locale(row["locale"]),
             "lines": tuple(OrderLine(**line) for line in row["lines"]),
             "told": row["told"] and NotificationStatus(row["told"]),
+            "refund": row["refund"] and RefundToTell(**row["refund"]),
         }
     )
 
@@ -47,7 +56,7 @@ def load_order_to_tell(conn: Connection, order_number: OrderNumber, kind: Notifi
 def record_notification(
     conn: Connection,
     order_id: int,
-    notification_type: NotificationType,
+    notice: Notice,
     status: NotificationStatus,
     *,
     provider_message_id: str | None = None,
@@ -61,7 +70,7 @@ def record_notification(
         ON CONFLICT (order_id, notification_type) DO NOTHING""",
         {
             "order_id": order_id,
-            "type": notification_type,
+            "type": notice.recorded,
             "status": status,
             "provider_message_id": provider_message_id,
             "reason": reason,
@@ -70,12 +79,18 @@ def record_notification(
     return cursor.rowcount == 1
 
 
-def suppress_recipient(conn: Connection, email: str, *, reason: str) -> bool:
-    """Send no mail to this address any more; False means that nobody did before either. The first reason stays."""
+def suppress_recipient(conn: Connection, email: str, *, reason: str, happened_at: datetime | None = None) -> bool:
+    """Send no mail to this address any more; False means that nobody did before either. The first reason stays.
+
+    An address that a person has lifted is suppressed again by what happened after that, not by old news that
+    comes late or twice.
+    """
     cursor = conn.execute(
         """
-        INSERT INTO suppressed_recipients (email, reason) VALUES (lower(%(email)s), %(reason)s)
-        ON CONFLICT (email) DO NOTHING""",
-        {"email": email, "reason": reason},
+        INSERT INTO suppressed_recipients AS s (email, reason) VALUES (lower(%(email)s), %(reason)s)
+        ON CONFLICT (email) DO UPDATE SET reason = excluded.reason, created_at = now(), lifted_at = NULL
+        WHERE s.lifted_at IS NOT NULL
+            AND (%(happened_at)s::timestamptz IS NULL OR %(happened_at)s > s.lifted_at)""",
+        {"email": email, "reason": reason, "happened_at": happened_at},
     )
     return cursor.rowcount == 1

@@ -1,20 +1,18 @@
 """To which addresses no mail is sent any more, and why.
 
-A full mailbox is emptied some day, and an address that does not exist never takes mail: what providers call
-permanent or transient tells these apart badly, the status code (RFC 3463) better.
+A full mailbox is emptied some day, an address that does not exist never takes mail, and a mail that is refused
+because of us says nothing about its recipient: what providers call permanent or transient tells these apart badly, the
+status code better.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 
 from skincare.database.connection import Database
 from skincare.notifications import repository
-
-_PERMANENT_STATUS = re.compile(r"5\.\d{1,3}\.\d{1,3}")
-_FULL = re.compile(r"[45]\.2\.2")
-"""RFC 3463, 3.3: X.2.2 is "mailbox full", whatever the first digit says."""
+from skincare.notifications.delivery_status import About, about
 
 
 class FailureKind(StrEnum):
@@ -43,24 +41,47 @@ class DeliveryFailure:
     """The provider's own word."""
     cause: Cause = Cause.OTHER
     status: str | None = None
+    happened_at: datetime | None = None
+    """When the bounce or complaint was sent, with its zone."""
 
 
 def reason_to_suppress(failure: DeliveryFailure) -> str | None:
-    """Return why its recipient gets no mail any more, None where the next mail may arrive."""
+    """Return why its recipient gets no mail any more, None where the next mail may arrive.
+
+    The provider's "permanent" counts, unless the status says that we are the reason.
+    """
     if failure.kind is FailureKind.COMPLAINT:
         return "complaint"
+    what = about(failure.status)
+    if what is About.US:
+        return None
     if failure.is_permanent:
         return "permanent bounce"
-    status = failure.status or ""
-    if failure.cause is not Cause.OTHER or _FULL.fullmatch(status):
-        return None
-    return f"bounce with status {status}" if _PERMANENT_STATUS.fullmatch(status) else None
+    if failure.cause is Cause.OTHER and what is About.ADDRESS:
+        return f"bounce with status {failure.status}"
+    return None
+
+
+def is_ours_to_mend(failure: DeliveryFailure) -> bool:
+    """Tell whether a mail came back because of us or of the way that it took: others will follow it."""
+    if failure.kind is not FailureKind.BOUNCE:
+        return False
+    match about(failure.status):
+        case About.US:
+            return True
+        case About.THE_WAY:
+            return failure.cause is Cause.OTHER and not failure.is_permanent
+        case _:
+            return False
 
 
 def suppress(failures: Sequence[DeliveryFailure], *, database: Database) -> int:
     """Suppress the recipients who shall get no mail any more; return how many were not suppressed before."""
-    reasons = [(failure.recipient, reason) for failure in failures if (reason := reason_to_suppress(failure))]
+    reasons = [(failure, reason) for failure in failures if (reason := reason_to_suppress(failure))]
     if not reasons:
         return 0
     with database.connection() as conn:
-        return sum(repository.suppress_recipient(conn, recipient, reason=reason) for recipient, reason in reasons)
+        return sum(
+            repository.suppress_recipient(conn, failure.recipient, reason=reason, happened_at=failure.happened_at)
+            for failure, reason in reasons
+        )

@@ -5,20 +5,24 @@ from typing import Any
 from uuid import UUID
 
 from skincare.database.connection import Connection, Database
-from skincare.identifiers import JobId
+from skincare.identifiers import JobId, OrderNumber
 from skincare.jobs.publisher import Publisher
 from skincare.jobs.repository import outbox
+from skincare.notifications.mail_jobs import job_of
 from skincare.observability import logger
+from skincare.operations.errors import RecipientSuppressed
 from skincare.operations.models import Caller, Change, ReconciliationState
-from skincare.operations.repository import audit, changes
+from skincare.operations.repository import audit, changes, mails
 from skincare.operations.repository.changes import Act
 from skincare.operations.service import LIST_LIMIT, run_again
+from skincare.orders.errors import OrderUnknown
 from skincare.payments.findings.repository import open_findings
 from skincare.payments.findings.service import look_through
 from skincare.payments.reconciliation.repository import Unattended
 from skincare.payments.reconciliation.service import mend, unattended
 from skincare.payments.refunds.models import RefundRequest, RefundRow
 from skincare.payments.refunds.service import request_refund
+from skincare.payments.repository import lock_order
 from skincare.payments.service import OVERDUE_FLAWS
 
 _LOOK_FOR_S = 15.0
@@ -115,6 +119,41 @@ class Changes:
         request = {"message_id": message_id}
         return self._do("close_quarantined", request, lambda conn: changes.close_quarantined(conn, message_id))
 
+    def lift(self, *, email: str | None, ids: Sequence[int]) -> Change:
+        """Let suppressed addresses get mail again, by address or by their numbers. What was withheld is not sent."""
+        lifted: list[int] = []
+        # The audit is never rewritten, so it names no address; it has the numbers of what was lifted.
+        request: dict[str, Any] = {"by": "address" if email is not None else "number", "suppressions": lifted}
+
+        def act(conn: Connection) -> Change:
+            lifted.extend(mails.lift(conn, email=email, ids=ids))
+            asked = 1 if email is not None else len(ids)
+            return Change(len(lifted), counts={"lifted": len(lifted), "not_suppressed": asked - len(lifted)})
+
+        return self._do("lift_suppressions", request, act)
+
+    def resend_mails(self, order_number: OrderNumber) -> Change:
+        """Enqueue the mails about an order that were not delivered once more; each looks whether it still is of use.
+
+        Raises `OrderUnknown`, and `RecipientSuppressed` while its address is.
+        """
+
+        def act(conn: Connection) -> Change:
+            if lock_order(conn, order_number) is None:
+                raise OrderUnknown
+            if mails.is_suppressed(conn, order_number):
+                raise RecipientSuppressed(order_number)
+            jobs = {
+                each: job for each in mails.undeliverable(conn, order_number) if (job := job_of(each, order_number))
+            }
+            if not jobs:
+                return Change(0, counts={"enqueued": 0})
+            mails.forget_undeliverable(conn, order_number, list(jobs))
+            enqueued = outbox.insert_all(conn, list(jobs.values()), order_number=order_number, request_id=None)
+            return Change(len(enqueued), tuple(str(job.job_id) for job in enqueued), {"enqueued": len(enqueued)})
+
+        return self._do("resend_mails", {"order_number": order_number}, act)
+
     def refund(self, request: RefundRequest) -> RefundRow:
         """Write a refund down, to be sent by its job. Raises `OrderUnknown` and `RefundNotPossible`."""
         asked: list[RefundRow] = []
@@ -123,7 +162,13 @@ class Changes:
             asked.append(request_refund(conn, request))
             return Change(1, counts={"requested": 1})
 
-        about = {"order_number": request.order_number, "amount_rupiah": request.amount_rupiah, "key": request.key}
+        about: dict[str, Any] = {
+            "order_number": request.order_number,
+            "amount_rupiah": request.amount_rupiah,
+            "key": request.key,
+        }
+        if request.keep_stock:
+            about["keep_stock"] = True
         self._do("refund", about, act)
         return asked[0]
 

@@ -162,6 +162,33 @@ class Change:
 
 
 @dataclass(frozen=True)
+class WithheldMail:
+    """A mail about an order that was not delivered, by what it tells."""
+
+    order_number: str
+    mail: str
+
+
+@dataclass(frozen=True)
+class SuppressedRow:
+    """An address that gets no mail, by its number: the address itself is in no answer."""
+
+    id: int
+    reason: str
+    since: datetime
+    withheld: tuple[WithheldMail, ...]
+    """Mails to it that were not delivered, also those from before it was suppressed."""
+
+
+@dataclass(frozen=True)
+class SuppressedPage:
+    """Suppressed addresses in the order of their numbers; the next page begins after the last one."""
+
+    suppressed: tuple[SuppressedRow, ...]
+    more: bool
+
+
+@dataclass(frozen=True)
 class ReconciliationState:
     """What a reconciliation enqueued anew, and what it found that only a person can mend: kind and subject."""
 

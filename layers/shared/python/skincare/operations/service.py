@@ -20,8 +20,9 @@ from skincare.operations.models import (
     OutboxState,
     PaymentsState,
     QuarantinedContent,
+    SuppressedPage,
 )
-from skincare.operations.repository import backlog, dead_jobs, found_jobs, stories
+from skincare.operations.repository import backlog, dead_jobs, found_jobs, mails, stories
 from skincare.operations.repository.dead_jobs import Which
 from skincare.operations.repository.found_jobs import Conditions
 
@@ -121,6 +122,15 @@ def order_story(database: Database, order_number: OrderNumber) -> OrderStory | N
     """Return what happened to an order, None where there is none."""
     with database.connection() as conn:
         return stories.order(conn, order_number)
+
+
+def suppressed(
+    database: Database, *, email: str | None, reason: str | None, after: int | None, limit: int
+) -> SuppressedPage:
+    """Return a page of the addresses that get no mail: that of `email`, those whose reason begins so, or all."""
+    with database.connection() as conn:
+        found = mails.suppressed(conn, email=email, reason=reason, after=after, limit=limit)
+    return SuppressedPage(tuple(found), more=len(found) == limit)
 
 
 def outbox_state(database: Database) -> OutboxState:

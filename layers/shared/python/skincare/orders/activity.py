@@ -6,8 +6,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from skincare.jobs.catalog import SHOWN_AS, SendConfirmationEmail, SendPaymentReceivedEmail
-from skincare.notifications.models import NotificationStatus, NotificationType
+from skincare.jobs.catalog import (
+    SHOWN_AS,
+    SendConfirmationEmail,
+    SendOrderCancelledEmail,
+    SendOrderExpiredEmail,
+    SendPaymentReceivedEmail,
+    SendRefundEmail,
+)
+from skincare.notifications.models import Notice, NotificationStatus, NotificationType
 from skincare.orders.models import Order, OrderStatus
 
 _SHORTEST_WAIT_S = 1
@@ -16,9 +23,14 @@ _LONGEST_WAIT_S = 30
 _TELLS = {
     SendConfirmationEmail.job_type: NotificationType.ORDER_CONFIRMATION,
     SendPaymentReceivedEmail.job_type: NotificationType.PAYMENT_RECEIVED,
+    SendOrderCancelledEmail.job_type: NotificationType.ORDER_CANCELLED,
+    SendOrderExpiredEmail.job_type: NotificationType.ORDER_EXPIRED,
+    SendRefundEmail.job_type: NotificationType.REFUND,
 }
 """The notification that a job type sends: what it recorded says more than the state of its job."""
 
+# Their mails are pointless once the order has ended so.
+_TELL_OF_LIFE = {SendConfirmationEmail.job_type, SendPaymentReceivedEmail.job_type}
 _ENDED_WITHOUT_MAIL = {OrderStatus.CANCELLED, OrderStatus.EXPIRED, OrderStatus.REFUNDED}
 
 
@@ -60,6 +72,14 @@ class OrderJob:
     state: str
     since: datetime
     due_in_s: float | None
+    refund_no: int | None = None
+    """Which refund of the order it is about."""
+
+    @property
+    def tells(self) -> str:
+        """What is recorded once it has told the customer; empty for a job that tells nothing."""
+        kind = _TELLS.get(self.job_type)
+        return "" if kind is None else Notice(kind, self.refund_no).recorded
 
 
 @dataclass(frozen=True)
@@ -95,9 +115,7 @@ def detail_of(order: Order, jobs: Sequence[OrderJob], notifications: Sequence[No
     """Translate an order's jobs, oldest first. Those that no customer is shown still ask for another look."""
     told = {notification.type: notification for notification in notifications}
     shown = tuple(
-        _activity(order, SHOWN_AS[job.job_type], job, told.get(_TELLS.get(job.job_type, "")))
-        for job in jobs
-        if job.job_type in SHOWN_AS
+        _activity(order, SHOWN_AS[job.job_type], job, told.get(job.tells)) for job in jobs if job.job_type in SHOWN_AS
     )
     waits = [_wait(job) for job in jobs if _STATUS[job.state] in _LIVE]
     return OrderDetail(**vars(order), activity=shown, retry_after_s=min(waits, default=None))
@@ -107,7 +125,7 @@ def _activity(order: Order, what: str, job: OrderJob, told: Notification | None)
     if told is not None:
         return Activity(what, _TOLD[told.status], told.at)
     status = _STATUS[job.state]
-    if status is ActivityStatus.DONE and job.job_type in _TELLS and order.status in _ENDED_WITHOUT_MAIL:
+    if status is ActivityStatus.DONE and job.job_type in _TELL_OF_LIFE and order.status in _ENDED_WITHOUT_MAIL:
         status = ActivityStatus.CANCELLED
     return Activity(what, status, job.since)
 

@@ -181,7 +181,8 @@ def find_detail(conn: Connection, user_id: UserId, order_number: OrderNumber) ->
                 SELECT coalesce(jsonb_agg(jsonb_build_object(
                     'job_type', j.job_type, 'state', j.state,
                     'since', coalesce(j.finished_at, j.leased_at, j.last_failed_at, j.created_at),
-                    'due_in_s', extract(epoch FROM coalesce(j.retry_at, j.run_at) - now())
+                    'due_in_s', extract(epoch FROM coalesce(j.retry_at, j.run_at) - now()),
+                    'refund_no', CASE WHEN j.job_type = 'send_refund_email' THEN j.payload -> 'refund_no' END
                 ) ORDER BY j.created_at, j.id), '[]')
                 FROM jobs j WHERE j.order_number = o.order_number
                     -- A timer that has not gone off is nothing that goes on.
@@ -230,13 +231,19 @@ def list_before(conn: Connection, user_id: UserId, order_number: OrderNumber | N
     return [_order(row) for row in rows]
 
 
-def cancel(conn: Connection, user_id: UserId, order_number: OrderNumber) -> OrderStatus | None:
-    """Cancel a pending order and give its stock back, once; return its status afterwards, None if there is none."""
+def cancel_now(conn: Connection, user_id: UserId, order_number: OrderNumber) -> tuple[OrderStatus, bool] | None:
+    """As `cancel`, and tell whether this call did it."""
     row = conn.execute(
-        "SELECT status FROM cancel_order(%(user_id)s, %(order_number)s)",
+        "SELECT status, cancelled FROM cancel_order(%(user_id)s, %(order_number)s)",
         {"user_id": user_id, "order_number": order_number},
     ).fetchone()
-    return None if row is None else OrderStatus(row[0])
+    return None if row is None else (OrderStatus(row[0]), row[1])
+
+
+def cancel(conn: Connection, user_id: UserId, order_number: OrderNumber) -> OrderStatus | None:
+    """Cancel a pending order and give its stock back, once; return its status afterwards, None if there is none."""
+    done = cancel_now(conn, user_id, order_number)
+    return None if done is None else done[0]
 
 
 def _order(row: dict[str, Any]) -> Order:

@@ -5,7 +5,10 @@ from skincare.carts.models import MAX_LINES
 from skincare.database.connection import Database
 from skincare.errors import SkincareError
 from skincare.identifiers import OrderNumber, UserId, new_job_id, new_order_number
+from skincare.jobs.catalog import SendOrderCancelledEmail
+from skincare.jobs.models import DueJob
 from skincare.jobs.publisher import Publisher
+from skincare.jobs.repository import outbox
 from skincare.orders import repository
 from skincare.orders.activity import OrderDetail
 from skincare.orders.errors import (
@@ -96,16 +99,30 @@ def list_orders(user_id: UserId, *, limit: int, cursor: str | None, database: Da
     return page_of(orders, limit=limit, key=lambda order: order.order_number)
 
 
-def cancel_order(user_id: UserId, order_number: OrderNumber, *, database: Database) -> Order:
-    """Cancel the caller's order and return it; a cancelled order stays cancelled.
+def cancel_order(
+    user_id: UserId,
+    order_number: OrderNumber,
+    *,
+    database: Database,
+    publisher: Publisher,
+    request_id: str | None = None,
+) -> Order:
+    """Cancel the caller's order and return it, with the mail that says so; a cancelled order stays cancelled.
 
     Raises `OrderUnknown`, and `OrderNotCancellable` once money has moved or time has run out.
     """
+    mails: list[DueJob] = []
     with database.connection() as conn:
-        status = repository.cancel(conn, user_id, order_number)
+        with conn.transaction():
+            status, is_new = repository.cancel_now(conn, user_id, order_number) or (None, False)
+            if is_new:
+                mail = SendOrderCancelledEmail(order_number=order_number)
+                mails = outbox.insert_all(conn, [mail], order_number=order_number, request_id=request_id)
         if status not in {None, OrderStatus.CANCELLED}:
             raise OrderNotCancellable(order_number, str(status))
         order = repository.find(conn, user_id, order_number)
+    if mails:
+        publisher.publish_now(mails)
     if order is None:
         raise OrderUnknown
     return order

@@ -16,6 +16,7 @@ from skincare.jobs.repository import outbox, timers
 from skincare.observability import logger
 from skincare.orders.models import OrderStatus
 from skincare.payments import confirmation, members, repository
+from skincare.payments.aftermath.service import follow_up
 from skincare.payments.errors import (
     EventOverdue,
     EventUnconfirmed,
@@ -159,6 +160,7 @@ def _apply(event_id: EventId, *, database: Database, gateways: Mapping[str, Gate
             mail = SendPaymentReceivedEmail(order_number=order_number)
             again = outbox.insert_again(conn, mail, order_number=order_number, request_id=order.request_id)
             jobs = [again] if again else []
+        jobs += follow_up(conn, order, settlement, order_number=order_number)
     logger.info(
         "payment.event_applied",
         event_id=event_id,

@@ -69,6 +69,8 @@ class AnomalyKind(StrEnum):
     CHARGEBACK = "chargeback"
     PAID_AGAIN = "paid_again"
     """The order counted as refunded until this event. It is about what people were told, not about the sum."""
+    GOODS_GIVEN_BACK = "goods_given_back"
+    """It pays an order whose goods were given back with a refund and sold since; found where goods are moved."""
 
 
 class Task(StrEnum):

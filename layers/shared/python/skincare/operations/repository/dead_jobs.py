@@ -95,11 +95,17 @@ def past_use(conn: Connection, job_ids: Sequence[JobId]) -> dict[JobId, str]:
                     AS order_number,
                 CASE WHEN payload ->> 'event_id' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
                     THEN (payload ->> 'event_id')::uuid END AS event_id,
-                payload ->> 'refund_key' AS refund_key
+                payload ->> 'refund_key' AS refund_key, payload ->> 'credit_note' AS credit_note,
+                CASE job_type WHEN 'send_order_cancelled_email' THEN 'order_cancelled'
+                    WHEN 'send_order_expired_email' THEN 'order_expired'
+                    WHEN 'send_refund_email' THEN 'refund:' || coalesce(payload ->> 'refund_no', '') END AS tells
             FROM jobs WHERE id = ANY (%(ids)s::uuid[])
         ), judged AS (
             SELECT w.id, CASE w.job_type
                 WHEN 'generate_invoice_pdf' THEN CASE WHEN v.made_at IS NOT NULL THEN 'the invoice is made' END
+                WHEN 'generate_credit_note_pdf' THEN CASE
+                    WHEN c.made_at IS NOT NULL THEN 'the credit note is made'
+                END
                 WHEN 'expire_order' THEN CASE
                     WHEN o.id IS NULL AND w.order_number IS NOT NULL THEN 'there is no such order'
                     WHEN o.status <> 'pending' THEN 'the order is ' || o.status
@@ -117,6 +123,20 @@ def past_use(conn: Connection, job_ids: Sequence[JobId]) -> dict[JobId, str]:
                     WHEN n.status IS NOT NULL THEN 'the customer was told, or cannot be'
                     WHEN o.status IN ('cancelled', 'expired', 'refunded') THEN 'the order is ' || o.status
                 END
+                WHEN 'send_order_cancelled_email' THEN CASE
+                    WHEN o.id IS NULL AND w.order_number IS NOT NULL THEN 'there is no such order'
+                    WHEN m.status IS NOT NULL THEN 'the customer was told, or cannot be'
+                    WHEN o.status <> 'cancelled' THEN 'the order is ' || o.status
+                END
+                WHEN 'send_order_expired_email' THEN CASE
+                    WHEN o.id IS NULL AND w.order_number IS NOT NULL THEN 'there is no such order'
+                    WHEN m.status IS NOT NULL THEN 'the customer was told, or cannot be'
+                    WHEN o.status <> 'expired' THEN 'the order is ' || o.status
+                END
+                WHEN 'send_refund_email' THEN CASE
+                    WHEN o.id IS NULL AND w.order_number IS NOT NULL THEN 'there is no such order'
+                    WHEN m.status IS NOT NULL THEN 'the customer was told, or cannot be'
+                END
                 WHEN 'process_payment' THEN CASE
                     WHEN e.state <> 'received' THEN 'the payment event is ' || e.state
                 END
@@ -125,8 +145,10 @@ def past_use(conn: Connection, job_ids: Sequence[JobId]) -> dict[JobId, str]:
             LEFT JOIN orders o ON o.order_number = w.order_number
             LEFT JOIN order_notifications n ON n.order_id = o.id AND n.notification_type = 'order_confirmation'
             LEFT JOIN order_notifications t ON t.order_id = o.id AND t.notification_type = 'payment_received'
+            LEFT JOIN order_notifications m ON m.order_id = o.id AND m.notification_type = w.tells
             LEFT JOIN payment_events e ON e.id = w.event_id
             LEFT JOIN invoices v ON v.order_id = o.id
+            LEFT JOIN credit_notes c ON c.number = w.credit_note
             LEFT JOIN refunds r ON r.key = w.refund_key
         )
         SELECT id, reason FROM judged WHERE reason IS NOT NULL""",

@@ -106,10 +106,17 @@ def order(conn: Connection, order_number: OrderNumber) -> OrderStory | None:
             UNION ALL SELECT r.booked_at, 6, 'refund booked',
                 jsonb_build_array(r.amount_rupiah, ' (' || r.key || ')')
                 FROM refunds r JOIN o ON o.id = r.order_id WHERE r.booked_at IS NOT NULL
+            UNION ALL SELECT restocked_at, 7, 'goods given back', jsonb_build_array('they are on sale again')
+                FROM o WHERE restocked_at IS NOT NULL
             UNION ALL SELECT i.created_at, 7, 'invoice number taken', jsonb_build_array(i.number)
                 FROM invoices i JOIN o ON o.id = i.order_id
             UNION ALL SELECT i.made_at, 8, 'invoice made', jsonb_build_array(i.number || ' version ' || i.version)
                 FROM invoices i JOIN o ON o.id = i.order_id WHERE i.made_at IS NOT NULL
+            UNION ALL SELECT c.created_at, 7, 'credit note number taken',
+                jsonb_build_array(c.number || ', ', c.amount_rupiah)
+                FROM credit_notes c JOIN o ON o.id = c.order_id
+            UNION ALL SELECT c.made_at, 8, 'credit note made', jsonb_build_array(c.number)
+                FROM credit_notes c JOIN o ON o.id = c.order_id WHERE c.made_at IS NOT NULL
             UNION ALL SELECT n.created_at, 8, 'mail ' || n.status,
                 jsonb_build_array(n.notification_type || coalesce(': ' || n.reason, ''))
                 FROM order_notifications n JOIN o ON o.id = n.order_id

@@ -84,3 +84,29 @@ def open_work(conn: Connection) -> OpenWork:
     )
     assert row is not None  # noqa: S101  a SELECT without FROM answers a row
     return row
+
+
+def keep_anomaly(conn: Connection, anomaly: Anomaly, *, order_id: int, expected_rupiah: int) -> bool:
+    """Write or keep an anomaly of a locked order that its money alone does not show; tell whether it is new.
+
+    Call it after `save_anomalies`, which has withdrawn it. What people resolved stays resolved.
+    """
+    row = conn.execute(
+        """
+        INSERT INTO payment_anomalies AS a (
+            event_id, order_id, kind, task, expected_rupiah, amount_rupiah, give_back_rupiah
+        ) VALUES (
+            %(event_id)s, %(order_id)s, %(kind)s, %(task)s, %(expected)s, %(amount)s, %(give_back)s
+        ) ON CONFLICT (event_id, kind) DO UPDATE SET withdrawn_at = NULL
+        RETURNING a.created_at = now()""",
+        {
+            "event_id": anomaly.event.event_id,
+            "order_id": order_id,
+            "kind": anomaly.kind,
+            "task": anomaly.task,
+            "expected": expected_rupiah,
+            "amount": anomaly.event.amount_rupiah,
+            "give_back": anomaly.give_back_rupiah,
+        },
+    ).fetchone()
+    return row is not None and bool(row[0])

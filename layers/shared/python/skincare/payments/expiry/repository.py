@@ -7,6 +7,8 @@ from enum import StrEnum
 from psycopg import Connection
 
 from skincare.identifiers import OrderNumber
+from skincare.jobs.catalog import SendConfirmationEmail
+from skincare.notifications.models import NotificationType
 from skincare.orders.models import OrderStatus
 from skincare.payments.models import Attempt
 
@@ -90,3 +92,23 @@ def expire(conn: Connection, order_number: OrderNumber, *, attempts: int) -> Exp
             return Expiry.WAITS
         case _:
             return Expiry.NOT_PENDING
+
+
+def knows_of_order(conn: Connection, order_number: OrderNumber) -> bool:
+    """Tell whether the customer was sent the order's confirmation, or its job is there and nobody called it off."""
+    row = conn.execute(
+        """
+        SELECT EXISTS (
+            SELECT 1 FROM jobs j
+            WHERE j.order_number = %(order_number)s AND j.job_type = %(job_type)s AND j.state <> 'cancelled'
+        ) OR EXISTS (
+            SELECT 1 FROM order_notifications n JOIN orders o ON o.id = n.order_id
+            WHERE o.order_number = %(order_number)s AND n.notification_type = %(told)s AND n.status = 'sent'
+        )""",
+        {
+            "order_number": order_number,
+            "job_type": SendConfirmationEmail.job_type,
+            "told": NotificationType.ORDER_CONFIRMATION,
+        },
+    ).fetchone()
+    return row is not None and bool(row[0])

@@ -5,8 +5,10 @@ from datetime import timedelta
 from enum import Enum, auto
 
 from skincare.database.connection import Database
-from skincare.identifiers import OrderNumber
+from skincare.identifiers import OrderNumber, new_job_id
+from skincare.jobs.catalog import SendOrderExpiredEmail
 from skincare.jobs.publisher import Publisher
+from skincare.jobs.repository import timers
 from skincare.observability import logger
 from skincare.orders.models import OrderStatus
 from skincare.payments.answers.service import Gateways, ask, close, keep
@@ -51,8 +53,15 @@ def expire_order(order_number: OrderNumber, *, database: Database, gateways: Gat
     if _Found.UNDER_WAY in found:
         # A gateway that still waits after the attempt ended does so for as long as the job's budget lasts.
         raise PaymentUnderWay(order_number)
-    with database.connection() as conn:
+    mail = None
+    with database.connection() as conn, conn.transaction():
         outcome = repository.expire(conn, order_number, attempts=len(order.attempts))
+        if outcome is Expiry.EXPIRED and repository.knows_of_order(conn, order_number):
+            payload = SendOrderExpiredEmail(order_number=order_number)
+            key = f"{payload.job_type}:{order_number}"
+            mail = timers.insert(conn, new_job_id(), payload, unique_key=key, order_number=order_number)
+    if mail is not None:
+        publisher.publish_now([mail])
     if outcome is Expiry.WAITS:
         raise OrderMaybePaid(order_number)
     logger.info("order.expired" if outcome is Expiry.EXPIRED else "order.expiry_pointless", order_number=order_number)

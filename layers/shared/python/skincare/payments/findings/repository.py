@@ -135,6 +135,12 @@ def of_payments(conn: Connection, after: Place | None, *, limit: int) -> Piece:
                 FROM piece p JOIN orders o ON o.id = p.order_id
                 WHERE p.pays_order AND o.status IN ('pending', 'cancelled', 'expired')
                 LIMIT %(most)s
+            ) UNION ALL (
+                -- An order that came back from a refund after its invoice was credited.
+                SELECT 'credited_though_paid', c.number, o.order_number
+                FROM piece p JOIN orders o ON o.id = p.order_id JOIN credit_notes c ON c.order_id = o.id
+                WHERE p.pays_order AND c.credited_rupiah > p.refunded_rupiah
+                LIMIT %(most)s
             )
         )""",
         after,

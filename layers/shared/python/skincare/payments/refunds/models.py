@@ -24,6 +24,8 @@ class RefundRequest:
     amount_rupiah: int | None = None
     transaction_id: str | None = None
     anomaly_id: int | None = None
+    keep_stock: bool = False
+    """The goods do not come back to the shelf: with a full refund the stock stays as it is."""
     key: str = field(default_factory=lambda: str(uuid4()))
 
     def __post_init__(self) -> None:
@@ -49,3 +51,4 @@ class RefundRow:
     requested_by: str
     state: str = "requested"
     refusal: str | None = None
+    keep_stock: bool = False

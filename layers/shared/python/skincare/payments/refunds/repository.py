@@ -20,7 +20,8 @@ class Refundable:
 
 
 _COLUMNS = """
-    r.key, o.order_number, r.gateway, r.transaction_id, r.amount_rupiah, r.reason, r.requested_by, r.state, r.refusal"""
+    r.key, o.order_number, r.gateway, r.transaction_id, r.amount_rupiah, r.reason, r.requested_by, r.state, r.refusal,
+    r.keep_stock"""
 
 
 def find(conn: Connection, key: str) -> RefundRow | None:
@@ -66,9 +67,10 @@ def insert(conn: Connection, order_id: int, refund: RefundRow) -> bool:
     """Write a new refund of a locked order; False means that its key is another refund's."""
     cur = conn.execute(
         """
-        INSERT INTO refunds (key, order_id, gateway, transaction_id, amount_rupiah, reason, requested_by)
+        INSERT INTO refunds (key, order_id, gateway, transaction_id, amount_rupiah, reason, requested_by, keep_stock)
         VALUES (
-            %(key)s, %(order_id)s, %(gateway)s, %(transaction_id)s, %(amount_rupiah)s, %(reason)s, %(requested_by)s
+            %(key)s, %(order_id)s, %(gateway)s, %(transaction_id)s, %(amount_rupiah)s, %(reason)s, %(requested_by)s,
+            %(keep_stock)s
         ) ON CONFLICT (key) DO NOTHING""",
         {
             "key": refund.key,
@@ -78,6 +80,7 @@ def insert(conn: Connection, order_id: int, refund: RefundRow) -> bool:
             "amount_rupiah": refund.amount_rupiah,
             "reason": refund.reason,
             "requested_by": refund.requested_by,
+            "keep_stock": refund.keep_stock,
         },
     )
     return cur.rowcount == 1

@@ -52,6 +52,7 @@ def request_refund(conn: Connection, request: RefundRequest) -> RefundRow:
         amount_rupiah=amount,
         reason=request.reason,
         requested_by=request.requested_by,
+        keep_stock=request.keep_stock,
     )
     if not repository.insert(conn, order.id, refund):
         raise RefundNotPossible("its key was used for another order just now")
@@ -107,6 +108,7 @@ def _same(known: RefundRow, request: RefundRequest) -> RefundRow:
         known.order_number == request.order_number
         and request.amount_rupiah in {None, known.amount_rupiah}
         and request.transaction_id in {None, known.transaction_id}
+        and request.keep_stock == known.keep_stock
     )
     if not same:
         raise RefundNotPossible("its key belongs to another refund")

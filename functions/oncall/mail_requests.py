@@ -1,0 +1,55 @@
+"""What can be asked about mail: who gets none, and what was not delivered."""
+
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from oncall.request import MOST_JOBS, ChangeRequest, OneLine, OrderNumberText, Reason, Request, RowId
+from skincare.addresses import parse_email
+from skincare.errors import InvalidInput
+from skincare.operations.models import SuppressedPage
+
+
+def _spelling(text: str) -> str:
+    """Return an address as it is stored, without its case."""
+    try:
+        return str(parse_email(text.strip()))
+    except InvalidInput:
+        raise ValueError("is no address that mail can be sent to") from None
+
+
+Email = Annotated[str, Field(max_length=320), AfterValidator(_spelling)]
+
+
+class ListSuppressed(Request):
+    """Addresses that get no mail, by number: all, that of `email`, or those whose reason begins with `reason`."""
+
+    answer: ClassVar[type[Any]] = SuppressedPage
+    operation: Literal["list_suppressed"] = "list_suppressed"
+    email: Email | None = None
+    reason: Annotated[str, Field(min_length=1, max_length=500), OneLine] | None = None
+    after: RowId | None = None
+    limit: Annotated[int, Field(ge=1, le=MOST_JOBS)] = MOST_JOBS
+
+
+class LiftSuppressions(ChangeRequest):
+    """Let addresses get mail again: one by itself, or some by their numbers."""
+
+    operation: Literal["lift_suppressions"] = "lift_suppressions"
+    email: Email | None = None
+    ids: Annotated[list[RowId], Field(min_length=1, max_length=MOST_JOBS)] | None = None
+    reason: Reason
+
+    @model_validator(mode="after")
+    def _names_one_way(self) -> Self:
+        if (self.email is None) == (self.ids is None):
+            raise ValueError("must name either email or ids")
+        return self
+
+
+class ResendMails(ChangeRequest):
+    """Send the mails about an order that were not delivered."""
+
+    operation: Literal["resend_mails"] = "resend_mails"
+    order_number: OrderNumberText
+    reason: Reason

@@ -1,0 +1,38 @@
+"""A request of the on-call engineer: its base, and the fields that several have."""
+
+from typing import Annotated, Any, ClassVar
+from uuid import UUID
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from skincare.identifiers import read_order_number
+from skincare.operations.models import Change
+from skincare.text import filled_line
+
+MOST_JOBS = 100
+"""Jobs of one request: a redrive of so many stays far below the time limit of a statement."""
+
+OneLine = AfterValidator(filled_line)
+JobIds = Annotated[list[UUID], Field(min_length=1, max_length=MOST_JOBS)]
+Identity = Annotated[str, Field(min_length=1, max_length=2048, pattern=r"^[\x20-\x7e]+$"), OneLine]
+Reason = Annotated[str, Field(min_length=1, max_length=500), OneLine]
+OrderNumberText = Annotated[str, AfterValidator(read_order_number)]
+RowId = Annotated[int, Field(ge=1, lt=2**63)]
+Name = Annotated[str, Field(min_length=1, max_length=100), OneLine]
+
+
+class Request(BaseModel):
+    """The base of every request; `answer` is the class of what comes back."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    answer: ClassVar[type[Any]]
+
+
+class ChangeRequest(Request):
+    """A request that changes something. `claimed_identity` is what STS told the caller about itself."""
+
+    answer: ClassVar[type[Any]] = Change
+
+    claimed_identity: Identity
+    reason: Reason | None = None
