@@ -31,6 +31,8 @@ class Shop:
     """An App whose jobs are published, taken and handled as in a deployment."""
 
     app: App
+    threads: int = LIMITS.threads
+    """How many jobs of a batch are handled at once."""
 
     def tell(self, number: OrderNumber, key: str, status: str, transaction: str, minute: int, **changes: Any) -> None:
         take_in(
@@ -45,9 +47,10 @@ class Shop:
 
     def work(self, *names: QueueName) -> None:
         """Handle what is visible, and what that sets off."""
+        limits = replace(LIMITS, threads=self.threads)
         for name in names or (QueueName.PAYMENTS, QueueName.NOTIFICATIONS, QueueName.DOCUMENTS):
             queue = self.app.queues[name]
-            worker = Worker(self.app, registry=REGISTRY, database=self.app.database, queue=queue, limits=LIMITS)
+            worker = Worker(self.app, registry=REGISTRY, database=self.app.database, queue=queue, limits=limits)
             while batch := queue.source.receive(limit=10, wait=timedelta(0)):
                 again = set(worker.answer(batch, time_left=plenty))
                 queue.source.ack([message for message in batch if message.message_id not in again])

@@ -1010,6 +1010,38 @@ export interface components {
             expires_at: string;
         };
         /**
+         * PaymentRefusedProblem
+         * @description The payment gateway does not take a payment of this order, for instance because its total is below the least that it collects. Repeating the request does not help.
+         */
+        PaymentRefusedProblem: {
+            /**
+             * @description A URN made of `code`.
+             * @constant
+             */
+            type: "urn:skincare:problem:payment_refused";
+            /**
+             * @description What kind of problem it is, for people.
+             * @constant
+             */
+            title: "The payment gateway refuses";
+            /**
+             * @description The HTTP status of the answer.
+             * @constant
+             */
+            status: 409;
+            /** @description What to know about this occurrence, for people. */
+            detail: string;
+            /** @description A URN made of `request_id`. */
+            instance: string;
+            /**
+             * @description The kind of problem, for programs.
+             * @constant
+             */
+            code: "payment_refused";
+            /** @description As in the header X-Request-Id: quote it when asking for help. */
+            request_id: string;
+        };
+        /**
          * PaymentStatus
          * @description Where the money is, as the customer sees it.
          * @enum {string}
@@ -2794,7 +2826,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["OrderUnknownProblem"];
                 };
             };
-            /** @description `concurrent_request`: Another request for the same cart, order or products is running. Repeat this one shortly. `order_not_payable`: The order is not pending any more, or its time to be paid is over. */
+            /** @description `concurrent_request`: Another request for the same cart, order or products is running. Repeat this one shortly. `order_not_payable`: The order is not pending any more, or its time to be paid is over. `payment_refused`: The payment gateway does not take a payment of this order, for instance because its total is below the least that it collects. Repeating the request does not help. */
             409: {
                 headers: {
                     /** @description Seconds to wait before the next try. */
@@ -2804,7 +2836,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["ConcurrentRequestProblem"] | components["schemas"]["OrderNotPayableProblem"];
+                    "application/problem+json": components["schemas"]["ConcurrentRequestProblem"] | components["schemas"]["OrderNotPayableProblem"] | components["schemas"]["PaymentRefusedProblem"];
                 };
             };
             /** @description `body_too_large`: A body has at most 65536 bytes. */
