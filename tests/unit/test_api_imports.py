@@ -25,6 +25,7 @@ UNWANTED = [
     "aws_xray_sdk",
     "reportlab",
     "hypothesis",
+    "idna",
     "aws_lambda_powertools.event_handler",
 ]
 

@@ -60,7 +60,6 @@ class TestAnInternationalAddress:
     @example("contoh-ñ")
     @example("mu\u0308nchen")
     def test_has_its_domain_in_the_punycode_of_todays_standard(self, label: str) -> None:
-        """The codec of the standard library is the older one; for what is let through the two agree."""
         expected = idna.encode(unicodedata.normalize("NFC", f"{label}.example")).decode()
         assert parse_email(f"ani@{label}.example").domain == expected
 
@@ -68,10 +67,16 @@ class TestAnInternationalAddress:
         assert parse_email("ani@TOKO.例え.example").domain == "toko.xn--r8jz45g.example"
 
     @pytest.mark.parametrize(
-        "domain", ["straße.example", "ｅxample.com", "例え。example.com", "ς.example", "ﬁ.example"]
+        ("domain", "wire"), [("straße.example", "xn--strae-oqa.example"), ("ς.example", "xn--3xa.example")]
+    )
+    def test_keeps_letters_that_the_older_standard_turned_into_others(self, domain: str, wire: str) -> None:
+        assert parse_email(f"ani@{domain}").domain == wire
+
+    @pytest.mark.parametrize(
+        "domain", ["ｅxample.com", "例え。example.com", "ﬁ.example", "🌸.example"]
     )
     def test_is_refused_where_encoding_would_lead_to_another_domain(self, domain: str) -> None:
-        with pytest.raises(InvalidInput, match="letter after the @"):
+        with pytest.raises(InvalidInput):
             parse_email(f"ani@{domain}")
 
     def test_may_be_given_in_punycode(self) -> None:
@@ -147,7 +152,7 @@ class TestAMalformedAddress:
             "canary.@example.com",
             "canary" * 11 + "@example.com",
             "ani@canary",
-            "ani@canary-ß.example",
+            "ani@canary-🌸.example",
             "ani@canary" + "ñ" * 60 + ".example",
             "canary@" + "canary." * 40 + "example",
             "canary" * 10 + "@" + ".".join(["canary" * 10] * 4),

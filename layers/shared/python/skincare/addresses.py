@@ -1,6 +1,6 @@
 """E-mail addresses: which ones we take, and their one spelling.
 
-Sources: RFC 5321 (lengths, dot-string), RFC 1035 (labels), RFC 3490 (internationalised domains). The mail
+Sources: RFC 5321 (lengths, dot-string), RFC 1035 (labels), RFC 5891 (internationalised domains). The mail
 provider speaks no SMTPUTF8, so the part before the @ must be ASCII. Quoted local parts and domain literals
 are legal and refused: nobody receives shop mail there.
 """
@@ -76,18 +76,20 @@ def _ascii_domain(domain: str) -> str:
 def _punycode(domain: str) -> str:
     """Encode an internationalised domain, but only where decoding gives back what was typed.
 
-    The codec of the standard library knows IDNA 2003, which turns some letters into others (ß into ss) and
-    drops some: such a name would lead to somebody else's mailbox.
+    A name whose letters had to be mapped to others could lead to somebody else's mailbox.
     """
+    # Here, for its tables would cost every start what few addresses need.
+    import idna
+
     typed = unicodedata.normalize("NFC", domain).lower()
     try:
-        name = typed.encode("idna")
-        returned = name.decode("idna")
+        name = idna.encode(typed).decode("ascii")
+        returned = idna.decode(name)
     except UnicodeError:
-        raise _invalid("must end in a domain name") from None
+        raise _invalid("has something after the @ that domain names cannot carry") from None
     if returned != typed:
-        raise _invalid("has a letter after the @ that domain names cannot carry")
-    return name.decode("ascii")
+        raise _invalid("has something after the @ that domain names cannot carry")
+    return name
 
 
 def _is_invisible(character: str) -> bool:
