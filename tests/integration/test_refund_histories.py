@@ -124,7 +124,8 @@ class TestAnyHistory:
             # The goods hang on the end alone, whatever came in between.
             assert found.status == end.order_status
             assert found.on_shelf == SHELF - (found.status != "refunded")
-            # Never less than the end says, and never more than was true once. Of jobs at work at once nobody knows the order.
+            # Never less than the end says, and never more than was true once. Of jobs at work at once nobody knows
+            # the order.
             if threads == 1:
                 assert found.credited == max(map(returned_of_payer, history))
                 assert found.returned == max(map(returned, history))

@@ -72,9 +72,7 @@ class TestAnInternationalAddress:
     def test_keeps_letters_that_the_older_standard_turned_into_others(self, domain: str, wire: str) -> None:
         assert parse_email(f"ani@{domain}").domain == wire
 
-    @pytest.mark.parametrize(
-        "domain", ["ｅxample.com", "例え。example.com", "ﬁ.example", "🌸.example"]
-    )
+    @pytest.mark.parametrize("domain", ["ｅxample.com", "例え。example.com", "ﬁ.example", "🌸.example"])
     def test_is_refused_where_encoding_would_lead_to_another_domain(self, domain: str) -> None:
         with pytest.raises(InvalidInput):
             parse_email(f"ani@{domain}")
