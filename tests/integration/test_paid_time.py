@@ -20,7 +20,11 @@ FIRST = datetime(1, 1, 1, tzinfo=UTC)
 
 def age(owner_url: str, number: OrderNumber, time: timedelta) -> None:
     with psycopg.connect(owner_url, autocommit=True) as owner:
-        owner.execute("UPDATE orders SET created_at = created_at - %s WHERE order_number = %s", [time, number])
+        owner.execute(
+            "UPDATE orders SET created_at = created_at - %(time)s, expires_at = expires_at - %(time)s"
+            " WHERE order_number = %(number)s",
+            {"time": time, "number": number},
+        )
 
 
 def pay_at(app: App, number: OrderNumber, moment: datetime | None, **changes: Any) -> None:

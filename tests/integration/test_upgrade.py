@@ -39,7 +39,7 @@ def old_database(
 
 def order_of_old(conn: Connection, status: str) -> OrderNumber:
     """An order of 150,000 rupiah whose payment the earlier release applied: no number, no job, no mail."""
-    number = OrderNumber(f"SKN-OLD00-{secrets.token_hex(3).upper()[:5]}")
+    number = OrderNumber(f"SKN-AED00-{secrets.token_hex(3).upper()[:5]}")
     conn.execute("INSERT INTO carts (user_id) VALUES (%s) ON CONFLICT DO NOTHING", [number])
     row = conn.execute(
         "INSERT INTO orders (order_number, user_id, cart_version, total_rupiah, email, locale, status, paid_at)"
