@@ -6,7 +6,6 @@ was ever true, so they agree with the end unless another payment took the order 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any
 
 import pytest
@@ -20,7 +19,6 @@ from skincare.locales import Locale
 from skincare.money import rupiah
 from skincare.orders.models import OrderStatus
 from skincare.payments.findings.repository import of_payments
-from skincare.payments.models import EventId
 from skincare.payments.refunds.models import RefundRequest
 from skincare.payments.repository import applied_events
 from skincare.payments.settlement import AnomalyKind, Settlement, settle
@@ -81,8 +79,8 @@ def refund_mails(shop: Shop, number: OrderNumber) -> list[str]:
 
 def stages(conn: Connection, number: OrderNumber) -> list[Settlement]:
     """Return what the order's events added up to after each of them, in the order in which their jobs began."""
-    rows = conn.execute("SELECT id, applied_at FROM payment_events WHERE order_number = %s", [number]).fetchall()
-    at: dict[EventId, datetime] = dict(rows)
+    rows = conn.execute("SELECT id, applied_at FROM payment_events WHERE order_number = %s", [number])
+    at = {row[0]: row[1] for row in rows}
     events = sorted(applied_events(conn, number), key=lambda each: at[each.event_id])
     return [settle(OrderStatus.PENDING, TOTAL, events[: index + 1]) for index in range(len(events))]
 
@@ -124,8 +122,7 @@ class TestAnyHistory:
             # The goods hang on the end alone, whatever came in between.
             assert found.status == end.order_status
             assert found.on_shelf == SHELF - (found.status != "refunded")
-            # Never less than the end says, and never more than was true once. Of jobs at work at once nobody knows
-            # the order.
+            # The most that was ever true. Of jobs that are handled at once nobody knows the order.
             if threads == 1:
                 assert found.credited == max(map(returned_of_payer, history))
                 assert found.returned == max(map(returned, history))
