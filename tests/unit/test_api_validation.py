@@ -254,7 +254,7 @@ class TestAQuery:
     def test_has_no_member_that_its_route_does_not_know(self, route: Route[Any, Any], query: str) -> None:
         path = re.sub(r"{\w+}", "SKN-00000-00000", route.path)
         answer = Client(make_app(), "user").request(route.method, path, query=query)
-        if route.query is None and query.startswith("limit"):
+        if query.startswith("limit") and (route.query is None or "limit" not in route.query.model_fields):
             assert refused_fields(answer) == ["/query/limit", "/query/q"]
         else:
             assert refused_fields(answer) == ["/query/q"]
