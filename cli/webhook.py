@@ -51,9 +51,9 @@ def send(
         typer.Option(metavar="RUPIAH", parser=read_rupiah, help="59000 or Rp59.000; the order's total by default."),
     ] = None,
     fee: Annotated[
-        int,
+        int | None,
         typer.Option(metavar="RUPIAH", parser=read_rupiah, help="What Midtrans puts on top for the customer to pay."),
-    ] = 0,
+    ] = None,
     bad_signature: Annotated[bool, typer.Option("--bad-signature", help="Sign with another secret.")] = False,
     duplicate: Annotated[int, typer.Option(min=0, max=100, help="How many more times to send the same event.")] = 0,
     old: Annotated[bool, typer.Option("--old", help="Sign a time of ten minutes ago.")] = False,
@@ -83,7 +83,7 @@ def send(
             status=status_of(gateway, status),
             amount_rupiah=_total(order) if amount is None else amount,
             occurred_at=now,
-            fee_rupiah=fee,
+            fee_rupiah=fee or 0,
         )
         client = LoopbackClient(f"http://{LOOPBACK}:{LocalSettings.from_env().port}")
         if gateway in ASKED and not bad_signature:

@@ -15,7 +15,7 @@ from skincare.moments import read_moment
 from skincare.money import read_rupiah
 from tests.architecture.tree import python_modules, text_of, tracked_files
 
-READERS = {"order": read_order_number, "amount": read_rupiah, "before": read_moment}
+READERS = {"order": read_order_number, "amount": read_rupiah, "fee": read_rupiah, "before": read_moment}
 
 
 def commands(group: typer.Typer) -> Iterator[Callable[..., Any]]:

@@ -169,6 +169,8 @@ class TestARunningShop:
         assert "say how much with --amount" in unknown.stderr
         timeless = terminals.cli(*send, "xendit", "--old")
         assert (timeless.returncode, timeless.stdout) == (2, "")
+        without_fee = terminals.cli(*send, "xendit", "--fee", "705")
+        assert (without_fee.returncode, without_fee.stdout) == (2, "")
 
     def test_a_second_start_on_its_port_gives_one_sentence(self, shop: tuple[Terminals, Command]) -> None:
         terminals, command = shop
