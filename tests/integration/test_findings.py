@@ -18,8 +18,8 @@ from skincare.app import App
 from skincare.jobs.catalog import ReconcilePayments
 from skincare.metrics import Metric
 from skincare.payments.errors import ReconciliationUnfinished
-from skincare.payments.findings import repository
 from skincare.payments.findings.models import Place
+from skincare.payments.findings.repository import looks
 from skincare.payments.findings.service import look_through
 from skincare.payments.gauges import payment_gauges
 from skincare.payments.reconciliation import service
@@ -138,7 +138,7 @@ class TestLookingThrough:
             middle = conn.execute("SELECT paid_at, id FROM orders ORDER BY paid_at, id OFFSET 30000 LIMIT 1").fetchone()
             assert middle is not None
             conn.execute("SET statement_timeout = '1s'")
-            piece = repository.of_orders(conn, Place(*middle), limit=5_000)
+            piece = looks.of_orders(conn, Place(*middle), limit=5_000)
         assert piece.ends_at is not None
         assert len(piece.findings) == 200
         assert len(piece.owed) == 400
@@ -268,4 +268,4 @@ class TestTheCommand:
 def test_orders_of_the_factories_are_no_finding_in_their_first_minutes(app: App, conn: Connection) -> None:
     pay(conn, make_order(conn).order.order_number)
     assert "paid_without_mail" not in kinds(app)
-    assert timedelta(minutes=15) == repository._LATE
+    assert timedelta(minutes=15) == looks._LATE

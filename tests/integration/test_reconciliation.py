@@ -12,7 +12,7 @@ from skincare.identifiers import OrderNumber, UserId
 from skincare.jobs.catalog import ReconcilePayments
 from skincare.orders import repository as orders
 from skincare.payments.errors import GatewayRefused, GatewayUnavailable, ReconciliationUnfinished
-from skincare.payments.findings import repository
+from skincare.payments.findings.repository import findings
 from skincare.payments.models import EventStatus
 from skincare.payments.refunds.models import RefundRequest
 from tests.factories import make_order
@@ -163,7 +163,7 @@ class TestWhatIsFound:
         conn.execute("UPDATE refunds SET state = 'sent'")
         age(owner, timedelta(days=4))
         assert found(app) == [("refund_not_booked", number)]
-        assert [each.subject for each in repository.open_findings(conn, limit=10)] == [refund.key]
+        assert [each.subject for each in findings.open_findings(conn, limit=10)] == [refund.key]
 
     def test_is_a_refund_that_was_refused_until_it_is_run_again_or_discarded(self, app: App, conn: Connection) -> None:
         number = new_order(conn)
@@ -172,7 +172,7 @@ class TestWhatIsFound:
         conn.execute("UPDATE refunds SET state = 'refused', refusal = 'x'")
         conn.execute("UPDATE jobs SET state = 'dead_letter' WHERE job_type = 'send_refund'")
         assert found(app) == [("refund_refused", number)]
-        assert [each.subject for each in repository.open_findings(conn, limit=10)] == [refund.key]
+        assert [each.subject for each in findings.open_findings(conn, limit=10)] == [refund.key]
         for change, back in (
             (
                 "UPDATE refunds SET state = 'requested', refusal = NULL",
@@ -194,7 +194,7 @@ class TestWhatIsFound:
             with recorded_log() as log:
                 checked(app)
             levels += [line["level"] for line in log.lines if line["message"] == "reconciliation.checked"]
-            still = [each.kind for each in repository.open_findings(conn, limit=10)]
+            still = [each.kind for each in findings.open_findings(conn, limit=10)]
             assert still == (["order_differs_from_payment"] if status == "refunded" else [])
         assert levels[:3] == ["ERROR", "INFO", "INFO"]
 

@@ -18,7 +18,7 @@ from skincare.jobs.queues import QueueName
 from skincare.locales import Locale
 from skincare.money import rupiah
 from skincare.orders.models import OrderStatus
-from skincare.payments.findings.repository import of_payments
+from skincare.payments.findings.repository.looks import of_payments
 from skincare.payments.refunds.models import RefundRequest
 from skincare.payments.repository import applied_events
 from skincare.payments.settlement import AnomalyKind, Settlement, settle

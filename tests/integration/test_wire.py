@@ -36,8 +36,8 @@ from skincare.payments.anomalies import repository as anomalies
 from skincare.payments.answers import repository as answers
 from skincare.payments.attempts import repository as attempts
 from skincare.payments.expiry import repository as expiry
-from skincare.payments.findings import repository as findings
 from skincare.payments.findings.models import Finding, Run
+from skincare.payments.findings.repository import findings, looks, runs
 from skincare.payments.models import Attempt, EventId, EventStatus, GatewayEvent, Report
 from skincare.payments.reconciliation import repository as reconciliation
 from skincare.payments.refunds import repository as refunds
@@ -293,13 +293,13 @@ def money_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, 
         (refunds, "take_up"): lambda: refunds.take_up(conn, "wire-1"),
         (refunds, "book"): lambda: refunds.book(conn, order.id, [payment]),
         (reconciliation, "unattended"): lambda: reconciliation.unattended(conn, grace=timedelta(days=1), limit=10),
-        (findings, "of_events"): lambda: findings.of_events(conn),
-        (findings, "of_orders"): lambda: findings.of_orders(conn, None, limit=10),
-        (findings, "of_payments"): lambda: findings.of_payments(conn, None, limit=10),
-        (findings, "open_run"): lambda: findings.open_run(conn),
-        (findings, "find_run"): lambda: findings.find_run(conn, 1),
-        (findings, "go_on"): lambda: findings.go_on(conn, Run(1, 0, None), step=1, after=None),
-        (findings, "finish"): lambda: findings.finish(conn, Run(1, 1, None)),
+        (looks, "of_events"): lambda: looks.of_events(conn),
+        (looks, "of_orders"): lambda: looks.of_orders(conn, None, limit=10),
+        (looks, "of_payments"): lambda: looks.of_payments(conn, None, limit=10),
+        (runs, "open_run"): lambda: runs.open_run(conn),
+        (runs, "find_run"): lambda: runs.find_run(conn, 1),
+        (runs, "go_on"): lambda: runs.go_on(conn, Run(1, 0, None), step=1, after=None),
+        (runs, "finish"): lambda: runs.finish(conn, Run(1, 1, None)),
         (findings, "save"): lambda: findings.save(conn, [Finding("x", "x", None)]),
         (findings, "open_findings"): lambda: findings.open_findings(conn, limit=10),
         (findings, "count_open"): lambda: findings.count_open(conn),

@@ -16,7 +16,7 @@ from skincare.operations.repository import audit, changes, mails
 from skincare.operations.repository.changes import Act
 from skincare.operations.service import LIST_LIMIT, run_again
 from skincare.orders.errors import OrderUnknown
-from skincare.payments.findings.repository import open_findings
+from skincare.payments.findings.repository.findings import open_findings
 from skincare.payments.findings.service import look_through
 from skincare.payments.reconciliation.repository import Unattended
 from skincare.payments.reconciliation.service import mend, unattended

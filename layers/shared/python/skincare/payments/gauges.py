@@ -3,7 +3,7 @@
 from skincare.database.connection import Database
 from skincare.metrics import Metric
 from skincare.payments.anomalies import repository
-from skincare.payments.findings.repository import count_open
+from skincare.payments.findings.repository.findings import count_open
 
 
 def payment_gauges(database: Database) -> dict[Metric, float]:

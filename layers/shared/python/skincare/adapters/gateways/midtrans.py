@@ -119,7 +119,7 @@ class MidtransClient:
             status = None if told is None else meaning(told)[1]
         except members.MemberFlawed as flaw:
             raise GatewayUnavailable(self.name, str(flaw)) from None
-        if status in {EventStatus.FAILED, EventStatus.EXPIRED}:
+        if status in {EventStatus.FAILED, EventStatus.EXPIRED, EventStatus.VOIDED}:
             return Closing.CLOSED
         return Closing.UNDER_WAY if status in {EventStatus.PENDING, None} else Closing.PAID
 

@@ -11,7 +11,7 @@ from skincare.jobs.repository import dead_letter, operations, quarantine, timers
 from skincare.jobs.retry import CRASHED
 from skincare.operations.models import Change
 from skincare.operations.repository import backlog, dead_jobs, events
-from skincare.payments.findings import repository as findings
+from skincare.payments.findings.repository import findings
 
 type Act = Callable[[Connection], Change]
 """A change that is made in a transaction of somebody else."""

@@ -8,22 +8,22 @@ from skincare.database.connection import Connection, Database
 from skincare.identifiers import new_job_id
 from skincare.jobs.repository import timers
 from skincare.observability import logger
-from skincare.payments.findings import repository
 from skincare.payments.findings.models import OWED, PIECE, Owed, Piece, Place, Run
+from skincare.payments.findings.repository import findings, looks, runs
 
 type _Look = Callable[[Connection, Place | None, int], Piece]
 
 
 def _events(conn: Connection, after: Place | None, limit: int) -> Piece:  # noqa: ARG001  few enough for one statement
-    return repository.of_events(conn)
+    return looks.of_events(conn)
 
 
 def _orders(conn: Connection, after: Place | None, limit: int) -> Piece:
-    return repository.of_orders(conn, after, limit=limit)
+    return looks.of_orders(conn, after, limit=limit)
 
 
 def _payments(conn: Connection, after: Place | None, limit: int) -> Piece:
-    return repository.of_payments(conn, after, limit=limit)
+    return looks.of_payments(conn, after, limit=limit)
 
 
 _LOOKS: tuple[_Look, ...] = (_events, _orders, _payments)
@@ -46,21 +46,21 @@ def look_through(database: Database, *, within_s: float, piece: int = PIECE) -> 
     deadline = time.monotonic() + within_s
     new, enqueued = 0, list[Owed]()
     with database.connection() as conn:
-        run = repository.open_run(conn)
+        run = runs.open_run(conn)
         while run.step < len(_LOOKS):
             seen = _LOOKS[run.step](conn, run.after, piece)
             enqueued += [owed for owed in seen.owed if _enqueue(conn, owed)]
-            new += repository.save(conn, seen.findings)
+            new += findings.save(conn, seen.findings)
             step = run.step if seen.ends_at is not None else run.step + 1
-            if repository.go_on(conn, run, step=step, after=seen.ends_at):
+            if runs.go_on(conn, run, step=step, after=seen.ends_at):
                 run = Run(run.id, step, seen.ends_at)
-            elif (elsewhere := repository.find_run(conn, run.id)) is not None:
+            elif (elsewhere := runs.find_run(conn, run.id)) is not None:
                 run = elsewhere
             else:
                 return Looked(finished=True, new=new, enqueued=tuple(enqueued))
             if time.monotonic() > deadline and run.step < len(_LOOKS):
                 return Looked(finished=False, new=new, enqueued=tuple(enqueued))
-        repository.finish(conn, run)
+        runs.finish(conn, run)
     return Looked(finished=True, new=new, enqueued=tuple(enqueued))
 
 

@@ -22,7 +22,7 @@ from skincare.payments.answers.service import Gateways, ask, keep
 from skincare.payments.deadline import within
 from skincare.payments.errors import GatewayRefused, ReconciliationUnfinished
 from skincare.payments.findings.models import Finding, Owed
-from skincare.payments.findings.repository import open_findings
+from skincare.payments.findings.repository.findings import open_findings
 from skincare.payments.findings.service import look_through
 from skincare.payments.reconciliation import repository
 from skincare.payments.reconciliation.repository import Unattended

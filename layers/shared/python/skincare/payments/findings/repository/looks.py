@@ -1,17 +1,15 @@
-"""What does not add up, in PostgreSQL: each statement looks at a bounded number of rows, by an index."""
+"""What a reconciliation looks through: each statement looks at a bounded number of rows, by an index."""
 
-from collections.abc import Collection
 from datetime import timedelta
 from typing import Any
 
 from psycopg import Connection
 from psycopg.rows import class_row
 
-from skincare.payments.findings.models import LOOK_BACK, OWED, Finding, Owed, Piece, Place, Run
+from skincare.payments.findings.models import LOOK_BACK, OWED, Finding, Owed, Piece, Place
 
 _LATE = timedelta(minutes=15)
 _UNBOOKED = timedelta(days=3)
-_STALE = timedelta(hours=12)
 _MOST_FINDINGS = 200
 """Of one kind and one statement: more of them have one cause."""
 
@@ -172,138 +170,3 @@ def _piece(conn: Connection, look: str, after: Place | None, limit: int) -> Piec
         owed=tuple(Owed(kind, number) for kind, _, number in found if kind in OWED),
         ends_at=Place(at, row_id) if count == limit else None,
     )
-
-
-def open_run(conn: Connection) -> Run:
-    """Return the run that is under way, or begin one; one that nobody went on with for hours begins anew."""
-    row = conn.execute(
-        """
-        INSERT INTO reconciliation_runs AS r DEFAULT VALUES
-        ON CONFLICT ((true)) WHERE finished_at IS NULL DO UPDATE SET
-            started_at = CASE WHEN r.started_at < now() - %(stale)s THEN now() ELSE r.started_at END,
-            step = CASE WHEN r.started_at < now() - %(stale)s THEN 0 ELSE r.step END,
-            after_at = CASE WHEN r.started_at < now() - %(stale)s THEN NULL ELSE r.after_at END,
-            after_id = CASE WHEN r.started_at < now() - %(stale)s THEN NULL ELSE r.after_id END
-        RETURNING id, step, after_at, after_id""",
-        {"stale": _STALE},
-    ).fetchone()
-    assert row is not None  # noqa: S101  an upsert without a condition answers a row
-    return _run(row)
-
-
-def find_run(conn: Connection, run_id: int) -> Run | None:
-    """Return where a run stands, None where it is finished."""
-    row = conn.execute(
-        "SELECT id, step, after_at, after_id FROM reconciliation_runs WHERE id = %(id)s AND finished_at IS NULL",
-        {"id": run_id},
-    ).fetchone()
-    return None if row is None else _run(row)
-
-
-def go_on(conn: Connection, run: Run, *, step: int, after: Place | None) -> bool:
-    """Note where a run stands now; False where somebody else has brought it on since."""
-    return (
-        conn.execute(
-            """
-            UPDATE reconciliation_runs SET step = %(step)s, after_at = %(at)s, after_id = %(after_id)s
-            WHERE id = %(id)s AND finished_at IS NULL AND step = %(was)s
-                AND (after_at, after_id) IS NOT DISTINCT FROM (%(was_at)s::timestamptz, %(was_id)s::bigint)""",
-            {
-                "id": run.id,
-                "step": step,
-                "at": after and after.at,
-                "after_id": after and after.id,
-                "was": run.step,
-                "was_at": run.after and run.after.at,
-                "was_id": run.after and run.after.id,
-            },
-        ).rowcount
-        == 1
-    )
-
-
-def finish(conn: Connection, run: Run) -> None:
-    """End a run: what it did not see any more is gone."""
-    conn.execute(
-        """
-        WITH ended AS (
-            UPDATE reconciliation_runs SET finished_at = now() WHERE id = %(id)s AND finished_at IS NULL
-            RETURNING started_at
-        )
-        UPDATE reconciliation_findings f SET gone_at = now() FROM ended e
-        WHERE f.gone_at IS NULL AND f.last_seen_at < e.started_at""",
-        {"id": run.id},
-    )
-
-
-def _run(row: tuple[Any, ...]) -> Run:
-    return Run(row[0], row[1], None if row[2] is None else Place(row[2], row[3]))
-
-
-def save(conn: Connection, findings: Collection[Finding]) -> int:
-    """Write down what was found; return how many are new, or are here again."""
-    row = conn.execute(
-        """
-        WITH found AS (
-            SELECT DISTINCT ON (kind, subject) *
-            FROM unnest(%(kinds)s::text[], %(subjects)s::text[], %(numbers)s::text[]) AS f (kind, subject, order_number)
-            ORDER BY kind, subject
-        ), known AS (
-            SELECT r.kind, r.subject FROM reconciliation_findings r
-            JOIN found f ON f.kind = r.kind AND f.subject = r.subject WHERE r.gone_at IS NULL
-        ), saved AS (
-            INSERT INTO reconciliation_findings AS r (kind, subject, order_number)
-            SELECT kind, subject, order_number FROM found
-            ON CONFLICT (kind, subject) DO UPDATE SET last_seen_at = now(), gone_at = NULL,
-                first_seen_at = CASE WHEN r.gone_at IS NULL THEN r.first_seen_at ELSE now() END,
-                settled_at = CASE WHEN r.gone_at IS NULL THEN r.settled_at END
-        )
-        SELECT (SELECT count(*) FROM found) - (SELECT count(*) FROM known)""",
-        {
-            "kinds": [finding.kind for finding in findings],
-            "subjects": [finding.subject for finding in findings],
-            "numbers": [finding.order_number for finding in findings],
-        },
-    ).fetchone()
-    return 0 if row is None else int(row[0])
-
-
-def open_findings(conn: Connection, *, limit: int) -> list[Finding]:
-    """Return what was found, is not gone and nobody has settled, longest first."""
-    cur = conn.cursor(row_factory=class_row(Finding))
-    cur.execute(
-        """
-        SELECT kind, subject, order_number, first_seen_at, id FROM reconciliation_findings
-        WHERE gone_at IS NULL AND settled_at IS NULL ORDER BY first_seen_at, kind, subject LIMIT %(limit)s""",
-        {"limit": limit},
-    )
-    return cur.fetchall()
-
-
-def count_open(conn: Connection) -> int:
-    """Count the open findings, without those that are counted as events already: one thing rings once."""
-    row = conn.execute("""
-        SELECT count(*) FROM reconciliation_findings
-        WHERE gone_at IS NULL AND settled_at IS NULL AND kind NOT IN ('event_not_applied', 'event_quarantined')
-        """).fetchone()
-    return 0 if row is None else int(row[0])
-
-
-def settle(conn: Connection, finding_id: int) -> bool:
-    """Note that a person has dealt with a finding; False where none is open under this number."""
-    cur = conn.execute(
-        """
-        UPDATE reconciliation_findings SET settled_at = now()
-        WHERE id = %(id)s AND gone_at IS NULL AND settled_at IS NULL""",
-        {"id": finding_id},
-    )
-    return cur.rowcount == 1
-
-
-def reopen(conn: Connection, finding_id: int) -> bool:
-    """Take back that a person has dealt with a finding; False where none is settled under this number."""
-    cur = conn.execute(
-        "UPDATE reconciliation_findings SET settled_at = NULL WHERE id = %(id)s AND settled_at IS NOT NULL",
-        {"id": finding_id},
-    )
-    return cur.rowcount == 1
