@@ -9,11 +9,11 @@ import pytest
 from werkzeug import Request, Response
 from werkzeug.serving import make_server
 
-from local.logbook import LogBook
+from emulator.gateway.problems import Refused
+from emulator.log.logbook import LogBook
 from local.payment_gateway import PaymentSite
 from local.payment_gateway.book import Book
 from local.payment_gateway.sender import Sender
-from local.problems import Refused
 from local.settings import PAYMENT_API
 from local.webhook_delivery import Signer
 from skincare.adapters.gateways.midtrans import MidtransClient

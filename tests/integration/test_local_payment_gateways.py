@@ -11,13 +11,13 @@ from psycopg import Connection
 from werkzeug import Request, Response
 from werkzeug.serving import make_server
 
-from local.logbook import LogBook
-from local.loopback import LoopbackClient
+from emulator.gateway.problems import Refused
+from emulator.log.logbook import LogBook
+from emulator.loopback.client import LoopbackClient
 from local.payment_gateway import PaymentSite
 from local.payment_gateway.book import Book
 from local.payment_gateway.happening import Happenings
 from local.payment_gateway.sender import Sender
-from local.problems import Refused
 from local.settings import PAYMENT_API
 from local.webhook_delivery import Signer, note_at_gateway
 from local.webhooks import Occurrence, signed
