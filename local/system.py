@@ -10,6 +10,7 @@ from functools import partial
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from emulator.aws.process import start_aws
 from emulator.functions.function import InvocationFailed
 from emulator.functions.invocations import Invocations
 from emulator.functions.pool import FunctionPool
@@ -18,8 +19,8 @@ from emulator.gateway.gateway import Gateway
 from emulator.log.logbook import LogBook
 from emulator.loopback.ports import PortRefused, free_port, listen
 from emulator.postgres import DataDamaged, PostgresFailed, PostgresServer
+from emulator.postgres.database_proxy import start_database_proxy
 from emulator.processes.children import Children, stop_leftovers
-from emulator.processes.servers import start_server
 from emulator.settings import LOOPBACK
 from emulator.switches import Switches
 from local import aws_setup, health
@@ -217,27 +218,23 @@ class System:
         """Return where the functions find things; the way to the database, which can be cut off, is open from now."""
         Switches(self._state.switches).all_off()
         listener = undo.enter_context(listen())
-        arguments = [str(postgres.port), str(self._state.switches)]
         surroundings = Surroundings(
             database_url=postgres.dsn(user="app", password=secrets.app_password, port=int(listener.getsockname()[1])),
             aws_endpoint_url=f"http://{LOOPBACK}:{aws_listener.getsockname()[1]}",
             payment_gateway_url=payment_gateway_url(self._state.port),
             payment_gateway=self._payment_gateway,
         )
-        process = start_server(
-            children,
-            "emulator.postgres.database_proxy",
-            listener,
-            arguments,
-            name="database_proxy",
-            logs=self._state.logs,
+        process = start_database_proxy(
+            children, listener, port=postgres.port, switches=self._state.switches, logs=self._state.logs
         )
         self._irreplaceable["The way to PostgreSQL"] = process.poll
         return surroundings
 
     def _start_aws(self, children: Children, listener: socket.socket, aws: AwsSession, secrets: Secrets) -> None:
-        arguments = [str(self._state.mailbox), str(self._state.switches), str(self._state.files)]
-        process = start_server(children, "emulator.aws.server", listener, arguments, name="aws", logs=self._state.logs)
+        state = self._state
+        process = start_aws(
+            children, listener, mailbox=state.mailbox, switches=state.switches, files=state.files, logs=state.logs
+        )
         self._irreplaceable["SQS and SES (moto)"] = process.poll
         try:
             aws_setup.prepare(aws, secrets)

@@ -7,9 +7,12 @@ socket as the number of its descriptor.
 import asyncio
 import contextlib
 import socket
+import subprocess
 import sys
 from pathlib import Path
 
+from emulator.processes.children import Children
+from emulator.processes.servers import start_server
 from emulator.settings import LOOPBACK
 from emulator.switches import Fault, Switches
 
@@ -77,6 +80,14 @@ async def serve(listener: socket.socket, port: int, switches: Switches) -> None:
     server = await asyncio.start_server(proxy.talk, sock=listener, backlog=128)
     async with server:
         await proxy.cut()
+
+
+def start_database_proxy(
+    children: Children, listener: socket.socket, *, port: int, switches: Path, logs: Path
+) -> subprocess.Popen[bytes]:
+    """Serve on a listening socket, which is the child's from now on; the log is `database_proxy.log`."""
+    arguments = [str(port), str(switches)]
+    return start_server(children, __name__, listener, arguments, name="database_proxy", logs=logs)
 
 
 def main(descriptor: str, port: str, switches_folder: str) -> None:

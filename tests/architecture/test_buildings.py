@@ -70,6 +70,11 @@ class TestTheLocalShop:
     def test_makes_no_process_server_or_container_itself(self, name: str) -> None:
         assert [each for each in imported(text_of(name)) if below(each, MACHINERY)] == []
 
+    @pytest.mark.parametrize("name", python_modules(("local/",)))
+    def test_names_no_module_of_the_emulator_where_contracts_cannot_see_it(self, name: str) -> None:
+        texts = [node.value for node in ast.walk(ast.parse(text_of(name))) if isinstance(node, ast.Constant)]
+        assert [text for text in texts if isinstance(text, str) and text.startswith("emulator.")] == []
+
 
 class TestTheRule:
     @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import psycopg
 import pytest
 
 from emulator.postgres import PostgresServer
+from emulator.postgres.database_proxy import start_database_proxy
 from emulator.processes.children import Children
-from emulator.processes.servers import start_server
 from emulator.switches import Fault, Switches
 from tests.local_system import wait_for
 
@@ -42,10 +42,7 @@ def way(postgres: PostgresServer, tmp_path: Path) -> Iterator[Way]:
     (tmp_path / "children").mkdir()
     children = Children(tmp_path / "children")
     switches = Switches(tmp_path / "switches")
-    arguments = [str(parts.port), str(switches.folder)]
-    start_server(
-        children, "emulator.postgres.database_proxy", listener, arguments, name="database_proxy", logs=tmp_path
-    )
+    start_database_proxy(children, listener, port=parts.port or 0, switches=switches.folder, logs=tmp_path)
     login = parts.netloc.rpartition("@")[0]
     yield Way(parts._replace(netloc=f"{login}@127.0.0.1:{port}").geturl(), switches)
     children.stop_all()
