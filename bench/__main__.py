@@ -28,7 +28,7 @@ from bench.report import print_report
 from bench.results import Results, encode, read
 from bench.run import Measurement, Outcome, run
 from bench.surroundings import surroundings
-from local.stopping import until_stopped
+from emulator.processes.stopping import until_stopped
 
 MEASUREMENTS: Mapping[str, Measurement] = {
     "checkout": checkout.throughput,

@@ -13,9 +13,9 @@ from bench.figure import Figure, at_most
 from bench.process_start import TASKS, cpu_until_ready
 from bench.rounds import interleave, ratios
 from bench.surroundings import Effort, NotMeasured, Surroundings
+from emulator.functions.function import FunctionDefinition
+from emulator.settings import inherited_environment
 from infra.synthesis import synthesize_for_this_machine
-from local.function import FunctionDefinition
-from local.settings import inherited_environment
 from skincare import function_limits
 
 # What the CDK writes into its zip files, which cannot hold an earlier time.

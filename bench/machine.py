@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 
-from local.postgres.binaries import wheel_folder
+from emulator.postgres.binaries import wheel_folder
 
 _PACKAGES = ("psycopg", "pydantic", "aws-lambda-powertools", "boto3", "awslambdaric", "jinja2")
 

@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 from bench.rounds import Stalled
 from bench.shop import checkout_statement
-from local.postgres.binaries import wheel_folder
+from emulator.postgres.binaries import wheel_folder
 from skincare.identifiers import UserId
 
 RATE = re.compile(r"^tps = ([0-9.]+) \(without initial connection time\)", re.MULTILINE)

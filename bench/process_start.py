@@ -12,8 +12,8 @@ from typing import Any
 
 from psycopg import Connection
 
-from local.function import FunctionDefinition
-from local.runtime_api import Answered, Invocation, RuntimeApi
+from emulator.functions.function import FunctionDefinition
+from emulator.functions.runtime_api import Answered, Invocation, RuntimeApi
 
 TASKS = "/proc/{}/task"
 """Where Linux tells of a process's threads."""

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from local.ports import free_port
+from emulator.loopback.ports import free_port
 
 _PATIENCE_S = 120.0
 

@@ -18,7 +18,7 @@ from bench.shop import Statement, checkout_statement, fill_carts, mail_jobs, ope
 from bench.shopfront import checkout_event
 from bench.stub_sqs import stub_sqs
 from bench.surroundings import BenchDatabase, Effort, NotMeasured, Surroundings
-from local.function import FunctionDefinition
+from emulator.functions.function import FunctionDefinition
 from local.functions import Surroundings as Functions
 from local.settings import ROOT
 from skincare.identifiers import UserId

@@ -13,7 +13,7 @@ import psycopg
 from psycopg import Connection
 from psycopg.sql import SQL, Identifier
 
-from local.postgres import PostgresServer
+from emulator.postgres import PostgresServer
 from skincare.database.migrate import migrate
 
 

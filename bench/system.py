@@ -20,11 +20,12 @@ from bench.figure import Figure, at_most
 from bench.rounds import percentile
 from bench.shop import PLENTY
 from bench.surroundings import Effort, Surroundings
-from local.loopback import LoopbackClient
-from local.ports import free_port
+from emulator.gateway.tokens import TokenIssuer
+from emulator.loopback.ports import free_port
+from local.customer import Customer
 from local.settings import ROOT
 from local.state import StateFolder
-from local.tokens import TokenIssuer
+from local.tokens import token_issuer
 
 _ONE_BY_ONE = 30
 _AT_ONCE = 500
@@ -40,12 +41,12 @@ class Shop:
         self._url = f"http://127.0.0.1:{port}"
         self._tokens = tokens
         self._skus = skus
-        self.visitor = LoopbackClient(self._url)
+        self.visitor = Customer(self._url)
 
-    def customer(self, number: int) -> LoopbackClient:
+    def customer(self, number: int) -> Customer:
         """Return a new customer with one product in the cart."""
         token = self._tokens.issue(f"buyer-{number}@example.com", expires_in=timedelta(hours=1))
-        client = LoopbackClient(self._url, token)
+        client = Customer(self._url, token)
         answer = client.put_in_cart(self._skus[number % len(self._skus)], 1)
         if answer.status >= 400:
             raise RuntimeError(f"filling a cart was answered {answer.status}")
@@ -122,7 +123,7 @@ def _system() -> Iterator[Shop]:
         with psycopg.connect(running.database_url) as conn:
             conn.execute("UPDATE products SET stock = %s", [PLENTY])
             skus = [row[0] for row in conn.execute("SELECT sku FROM products ORDER BY sku")]
-        yield Shop(port, TokenIssuer(secrets.signing_key), skus)
+        yield Shop(port, token_issuer(secrets.signing_key), skus)
     finally:
         process.send_signal(signal.SIGTERM)
         try:
@@ -143,18 +144,18 @@ def _until_started(process: subprocess.Popen[bytes], started: Callable[[], objec
 
 def _is_healthy(port: int) -> bool:
     with contextlib.suppress(OSError):
-        return LoopbackClient(f"http://127.0.0.1:{port}").get("/health").status == 200
+        return Customer(f"http://127.0.0.1:{port}").get("/health").status == 200
     return False
 
 
-def _order(client: LoopbackClient) -> str:
+def _order(client: Customer) -> str:
     answer = client.order(str(uuid.uuid4()))
     if answer.status != _CREATED:
         raise RuntimeError(f"a checkout was answered {answer.status}")
     return str(answer.body["order_number"])
 
 
-def _timed_order(client: LoopbackClient) -> float:
+def _timed_order(client: Customer) -> float:
     started = time.monotonic()
     _order(client)
     return (time.monotonic() - started) * 1000

@@ -48,8 +48,9 @@ def _call(method: str, path: str, content: Any = None, headers: dict[str, str] |
     """Return the JSON of an answer. Raises `LocalSystemError`."""
     import json
 
-    from local.loopback import LoopbackClient
-    from local.settings import LOOPBACK, LocalSettings
+    from emulator.loopback.client import LoopbackClient
+    from emulator.settings import LOOPBACK
+    from local.settings import LocalSettings
 
     running_system()
     client = LoopbackClient(f"http://{LOOPBACK}:{LocalSettings.from_env().port}")

@@ -36,12 +36,12 @@ def token(
     expires_in: Annotated[int, typer.Option(min=1, help="Seconds until the token expires.")] = 86_400,
 ) -> None:
     """Print a token that the local gateway accepts as `Authorization: Bearer …`."""
-    from local.tokens import TokenIssuer
+    from local.tokens import token_issuer
 
     if "@" not in email:
         raise typer.BadParameter("an address has an @", param_hint="--email")
     with plain_errors():
-        issuer = TokenIssuer(known_secrets().signing_key)
+        issuer = token_issuer(known_secrets().signing_key)
     print(issuer.issue(email, name=name, locale=locale, expires_in=timedelta(seconds=expires_in)))
 
 

@@ -110,12 +110,11 @@ class OnCall:
 
         if self.stage != LOCAL:
             return LambdaFunctions(AwsSession())
-        from local.invocations import invocation_secret
-        from local.settings import use_local_account
+        from emulator.settings import use_local_account
 
         try:
             endpoint, secrets = running_system().functions_endpoint_url, known_secrets()
         except LocalSystemError as error:
             end(Exit.UNREACHABLE, str(error))
-        use_local_account(invocation_secret(secrets))
+        use_local_account(secrets.invocation_key)
         return LambdaFunctions(AwsSession(endpoint))

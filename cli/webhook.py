@@ -62,8 +62,9 @@ def send(
     ] = None,
 ) -> None:
     """Send a signed event and print each HTTP answer: the status and the body."""
-    from local.loopback import LoopbackClient
-    from local.settings import LOOPBACK, LocalSettings
+    from emulator.loopback.client import LoopbackClient
+    from emulator.settings import LOOPBACK
+    from local.settings import LocalSettings
     from local.webhook_delivery import note_at_gateway
     from local.webhook_secrets import api_keys, webhook_secret
     from local.webhooks import ASKED, TIMED, Occurrence, signed, status_of

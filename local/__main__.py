@@ -5,9 +5,10 @@ import os
 import signal
 import sys
 
+from emulator.processes.children import end_with_parent
+from emulator.settings import forget_aws_account
 from local.errors import LocalSystemError
-from local.processes import end_with_parent
-from local.settings import LocalSettings, forget_aws_account
+from local.settings import LocalSettings
 
 
 def main(arguments: list[str]) -> int:

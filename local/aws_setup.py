@@ -3,9 +3,9 @@
 import json
 from datetime import timedelta
 
+from emulator.settings import REGION
 from local.functions import INVOICE_BUCKET, MAIL_FROM
 from local.queues import create_queues
-from local.settings import REGION
 from local.state import Secrets
 from local.webhook_secrets import create_secrets, secret_id, secret_names, webhook_secret
 from skincare.adapters.aws import AwsSession, Timeouts

@@ -5,15 +5,15 @@ import threading
 from collections.abc import Callable
 from functools import partial
 
-from local.aws_files import file_of
-from local.function import Function
+from emulator.aws.files import file_of
+from emulator.functions.function import Function
+from emulator.functions.schedule import Schedule
+from emulator.log.logbook import LogBook
+from emulator.processes.threads import start_thread
 from local.functions import INVOICE_BUCKET, Surroundings
 from local.invoices import restore_invoices
-from local.logbook import LogBook
-from local.schedule import Schedule
 from local.settings import RELAY_INTERVAL
 from local.state import StateFolder
-from local.threads import start_thread
 from skincare.bootstrap import build_app
 from skincare.config import Settings
 from skincare.jobs.queues import QueueName
@@ -30,7 +30,7 @@ def begin_chores(
 ) -> None:
     """Begin them; `undo` ends them."""
     # The first tick starts the container.
-    schedule = Schedule(relay, every=RELAY_INTERVAL, log=log)
+    schedule = Schedule(relay, name="outbox-relay", every=RELAY_INTERVAL, log=log)
     undo.callback(schedule.stop)
     schedule.start()
     stopping = threading.Event()

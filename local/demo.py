@@ -11,15 +11,18 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from emulator.gateway.tokens import TokenIssuer
+from emulator.log.logbook import LogBook
+from emulator.loopback.client import Answer
+from emulator.processes.stopping import until_stopped
+from emulator.settings import LOOPBACK
+from local.customer import Customer
 from local.errors import LocalSystemError
-from local.logbook import LogBook
-from local.loopback import Answer, LoopbackClient
-from local.settings import LOOPBACK, ROOT
+from local.settings import ROOT
 from local.state import StateFolder
-from local.stopping import until_stopped
 from local.system import System
 from local.timeline import Timeline
-from local.tokens import TokenIssuer
+from local.tokens import token_issuer
 
 _MAIL_PATIENCE_S = 30.0
 
@@ -43,7 +46,7 @@ def demo() -> int:
             started = time.monotonic()
             system.start()
             _say(f"The shop is up after {time.monotonic() - started:.1f} s.\n")
-            _Demonstration(system.url, TokenIssuer(state.secrets().signing_key)).run()
+            _Demonstration(system.url, token_issuer(state.secrets().signing_key)).run()
             finished = True
     finally:
         system.stop()
@@ -113,9 +116,9 @@ class _Demonstration:
         answer = self._noted(who, "sends half a JSON body", lambda: client.order(_key(), b'{"note": '))
         _expect(who, answer, 400, "request_malformed")
 
-    def _customer(self, who: str, items: list[tuple[str, int]], *, locale: str = "id") -> LoopbackClient:
+    def _customer(self, who: str, items: list[tuple[str, int]], *, locale: str = "id") -> Customer:
         token = self._tokens.issue(f"{who}@example.com", locale=locale, expires_in=timedelta(minutes=10))
-        client = LoopbackClient(self._url, token)
+        client = Customer(self._url, token)
         for sku, quantity in items:
             answer = self._noted(who, f"puts {quantity} x {sku} in the cart", _put(client, sku, quantity))
             _expect(who, answer, 200)
@@ -132,7 +135,7 @@ class _Demonstration:
         self._placed.setdefault(answer.body["order_number"], (who, datetime.now(UTC)))
 
     def _await_mails(self) -> None:
-        visitor = LoopbackClient(self._url)
+        visitor = Customer(self._url)
         deadline = time.monotonic() + _MAIL_PATIENCE_S
         mails: list[dict[str, Any]] = []
         while time.monotonic() < deadline:
@@ -150,7 +153,7 @@ class _Demonstration:
                 raise DemoFailed(f"Order {number} has {len(about)} mails.")
 
 
-def _put(client: LoopbackClient, sku: str, quantity: int) -> Callable[[], Answer]:
+def _put(client: Customer, sku: str, quantity: int) -> Callable[[], Answer]:
     return lambda: client.put_in_cart(sku, quantity)
 
 

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from local.function import FunctionDefinition
+from emulator.functions.function import FunctionDefinition
+from emulator.settings import aws_credentials, inherited_environment
 from local.queues import queue_urls
-from local.settings import ROOT, aws_credentials, inherited_environment
+from local.settings import ROOT
 from local.webhook_secrets import secret_ids
 from skincare import function_limits
 from skincare.function_limits import FunctionLimits

@@ -10,10 +10,10 @@ from wsgiref.util import setup_testing_defaults
 from botocore.exceptions import BotoCoreError, ClientError
 from werkzeug import Request
 
-from local.function import Function, InvocationFailed
-from local.http_event import GatewayRequest, MalformedAnswer, response_from
-from local.loopback import LoopbackClient
-from local.mailbox import MAILS
+from emulator.aws.mailbox import MAILS
+from emulator.functions.function import Function, InvocationFailed
+from emulator.gateway.http_event import GatewayRequest, MalformedAnswer, response_from
+from emulator.loopback.client import LoopbackClient
 from local.queues import missing_queues
 from local.workers import queues_without_worker
 from skincare.adapters.aws import AwsSession, Timeouts

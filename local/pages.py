@@ -5,11 +5,12 @@ from contextlib import ExitStack
 
 from werkzeug import Request, Response
 
-from local.answered import Answered
-from local.chaos import Switches
-from local.function import Function
+from emulator.functions.function import Function
+from emulator.gateway.answered import Answered
+from emulator.gateway.tokens import TokenIssuer
+from emulator.log.logbook import LogBook
+from emulator.switches import Switches
 from local.functions import Surroundings
-from local.logbook import LogBook
 from local.page import Site, SystemState
 from local.page.actions import ChaosDesk, OnCallDesk, WebhookDesk
 from local.page.health import Health
@@ -19,7 +20,6 @@ from local.payment_gateway.book import Book
 from local.payment_gateway.happening import Happenings
 from local.payment_gateway.sender import Sender
 from local.state import Secrets, StateFolder
-from local.tokens import TokenIssuer
 from local.webhook_delivery import Signer
 from local.webhook_secrets import api_keys
 from skincare.adapters.aws import AwsSession

@@ -3,7 +3,7 @@
 import json
 from typing import TYPE_CHECKING
 
-from local.settings import ACCOUNT_ID, REGION
+from emulator.settings import ACCOUNT_ID, REGION
 from skincare.jobs.queues import DEAD_LETTER_RETENTION, MAX_RECEIVE_COUNT, SOURCE_RETENTION, QueueName
 
 if TYPE_CHECKING:

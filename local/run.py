@@ -1,16 +1,15 @@
 """`make run` and `make api`: the system in the foreground of a terminal."""
 
-import sys
 import time
 import uuid
 from datetime import timedelta
 
-from local.logbook import LogBook
+from emulator.processes.stopping import until_stopped
 from local.settings import LocalSettings
 from local.state import StateFolder, shown
-from local.stopping import until_stopped
 from local.system import System
-from local.tokens import TokenIssuer
+from local.terminal import log_book
+from local.tokens import token_issuer
 
 _TOKEN_LIFE = timedelta(hours=24)
 
@@ -18,7 +17,7 @@ _TOKEN_LIFE = timedelta(hours=24)
 def run(settings: LocalSettings, *, with_workers: bool) -> int:
     """Start, tell what is up, and stop at a signal; returns the exit code: 1 where a part was lost."""
     state = StateFolder.of_port(settings.port)
-    log = LogBook(state.logs, sys.stdout)
+    log = log_book(state.logs)
     system = System(state, log=log, with_workers=with_workers, say=log.say, payment_gateway=settings.payment_gateway)
     started = time.monotonic()
     lost = ""
@@ -33,7 +32,7 @@ def run(settings: LocalSettings, *, with_workers: bool) -> int:
 
 
 def _welcome(state: StateFolder, url: str, *, seconds: float, with_workers: bool) -> str:
-    token = TokenIssuer(state.secrets().signing_key).issue("ani@example.com", name="Ani", expires_in=_TOKEN_LIFE)
+    token = token_issuer(state.secrets().signing_key).issue("ani@example.com", name="Ani", expires_in=_TOKEN_LIFE)
     call = f"curl -sS -H 'Authorization: Bearer {token}' -H 'Content-Type: application/json'"
     workers = (
         "Workers    one for each queue: payments, notifications, documents"

@@ -6,14 +6,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
+from emulator.settings import LOOPBACK
 from local.errors import LocalSystemError
 
 ROOT = Path(__file__).resolve().parents[1]
-LOOPBACK = "127.0.0.1"
-
-REGION = "ap-southeast-3"
-ACCOUNT_ID = "123456789012"
-"""The account that moto pretends to be."""
 
 RELAY_INTERVAL = timedelta(seconds=60)
 """What the schedule of the outbox relay will be: EventBridge Scheduler knows no shorter rate."""
@@ -62,36 +58,3 @@ class LocalSettings:
             reset=env.get("RESET", "") not in {"", "0", "false", "no"},
             stop_with_parent="MAKELEVEL" in env,
         )
-
-
-def inherited_environment(environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the few variables a child process needs to run at all; everything else is ours to set."""
-    env = os.environ if environ is None else environ
-    return {name: env[name] for name in ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR") if name in env}
-
-
-def forget_aws_account() -> None:
-    """Make boto3 and libpq in this process blind to the developer's own AWS account, PostgreSQL and proxies."""
-    for name in list(os.environ):
-        if name.startswith(("AWS_", "PG")) or name.lower() in {"http_proxy", "https_proxy", "all_proxy"}:
-            del os.environ[name]
-    os.environ.update(aws_credentials())
-
-
-def use_local_account(secret_access_key: str) -> None:
-    """Make boto3 in this process sign with this key, and blind to the developer's own AWS account."""
-    forget_aws_account()
-    os.environ["AWS_SECRET_ACCESS_KEY"] = secret_access_key
-
-
-def aws_credentials() -> dict[str, str]:
-    """Return the environment of every AWS client here: moto takes any key, and no real file is read."""
-    return {
-        "AWS_ACCESS_KEY_ID": "local",
-        "AWS_SECRET_ACCESS_KEY": "local",
-        "AWS_REGION": REGION,
-        "AWS_DEFAULT_REGION": REGION,
-        "AWS_CONFIG_FILE": os.devnull,
-        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
-        "AWS_EC2_METADATA_DISABLED": "true",
-    }

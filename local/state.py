@@ -2,6 +2,8 @@
 
 import contextlib
 import fcntl
+import hashlib
+import hmac
 import json
 import os
 import re
@@ -13,8 +15,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from emulator.processes.children import ProcessIdentity, is_alive, this_process
 from local.errors import LocalSystemError
-from local.processes import ProcessIdentity, is_alive, this_process
 from local.settings import ROOT
 
 _PASSWORD = re.compile(r"[A-Za-z0-9_-]+")
@@ -27,6 +29,11 @@ class Secrets:
 
     app_password: str = field(repr=False)
     signing_key: dict[str, Any] = field(repr=False)
+
+    @property
+    def invocation_key(self) -> str:
+        """The secret access key that invocations of functions are signed with; the state folder is nobody else's."""
+        return hmac.new(self.app_password.encode(), b"invocations of functions", hashlib.sha256).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -118,7 +125,7 @@ class StateFolder:
 
     def secrets(self) -> Secrets:
         """Return the secrets, made at the first call."""
-        from local.tokens import new_signing_key
+        from emulator.gateway.tokens import new_signing_key
 
         with self._usable():
             if not self._secrets.exists():
@@ -151,7 +158,7 @@ class StateFolder:
 
     def _read_secrets(self) -> Secrets:
         """Return the secrets; raises OSError, ValueError or TypeError where they are not as we wrote them."""
-        from local.tokens import check_signing_key
+        from emulator.gateway.tokens import check_signing_key
 
         found = Secrets(**json.loads(self._secrets.read_text()))
         if not _PASSWORD.fullmatch(found.app_password):

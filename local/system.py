@@ -10,33 +10,31 @@ from functools import partial
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from emulator.aws.process import start_aws
+from emulator.functions.function import InvocationFailed
+from emulator.functions.invocations import Invocations
+from emulator.functions.pool import FunctionPool
+from emulator.gateway.answered import Answered
+from emulator.gateway.gateway import Gateway
+from emulator.log.logbook import LogBook
+from emulator.loopback.ports import PortRefused, free_port, listen
+from emulator.postgres import DataDamaged, PostgresFailed, PostgresServer
+from emulator.postgres.database_proxy import start_database_proxy
+from emulator.processes.children import Children, stop_leftovers
+from emulator.settings import LOOPBACK
+from emulator.switches import Switches
 from local import aws_setup, health
-from local.answered import Answered
-from local.api_routes import api_routes
-from local.chaos import Switches
 from local.chores import begin_chores
 from local.errors import LocalSystemError
-from local.function import InvocationFailed
-from local.function_pool import FunctionPool
 from local.functions import ONCALL, Surroundings, migrator
-from local.gateway import Gateway
-from local.invocations import Invocations
-from local.logbook import LogBook
+from local.http_api import http_api
+from local.page import STATE
 from local.pages import pages
-from local.ports import free_port, listen
-from local.postgres import DataDamaged, PostgresFailed, PostgresServer
-from local.processes import Children, stop_leftovers
 from local.repository import add_products, publish_again, set_app_password
 from local.seed import PRODUCTS
-from local.servers import start_server
-from local.settings import (
-    API_CONTAINERS,
-    LOOPBACK,
-    PAYMENT_GATEWAYS,
-    payment_gateway_url,
-)
+from local.settings import API_CONTAINERS, PAYMENT_GATEWAYS, payment_gateway_url
 from local.state import Secrets, StateFolder, shown
-from local.tokens import TokenIssuer
+from local.tokens import token_issuer
 from local.workers import Workers
 from skincare.adapters.aws import AwsSession
 from skincare.database.connection import Database, StaticCredentials
@@ -106,7 +104,7 @@ class System:
                     "stop them there, or start `make api` beside them.",
                 )
             )
-        listener = undo.enter_context(listen(state.port))
+        listener = undo.enter_context(_listen(state.port))
         commands = ["run", "worker"] if self._with_workers else ["run"]
         leftovers = [name for command in commands for name in stop_leftovers(state.children(command))]
         if leftovers:
@@ -127,7 +125,7 @@ class System:
         postgres = PostgresServer(state.postgres, port=free_port())
         undo.callback(postgres.stop)
         # Bound here, so that its address is known before it runs.
-        aws_listener = undo.enter_context(socket.create_server((LOOPBACK, 0), backlog=128))
+        aws_listener = undo.enter_context(listen())
         surroundings = self._surroundings(undo, children, postgres=postgres, aws_listener=aws_listener, secrets=secrets)
         aws = AwsSession(surroundings.aws_endpoint_url)
         # What needs nothing starts beside what it will need.
@@ -143,7 +141,7 @@ class System:
             surroundings, aws=aws, children=children, log=log, presence=state.workers, switches=Switches(state.switches)
         )
         checks = health.Checks(api, aws=aws, aws_endpoint_url=surroundings.aws_endpoint_url, presence=state.workers)
-        tokens = TokenIssuer(secrets.signing_key)
+        tokens = token_issuer(secrets.signing_key)
         oncall = make_pool(surroundings.oncall(), concurrency=1)
         undo.callback(oncall.stop)
         answered = Answered()
@@ -163,11 +161,12 @@ class System:
         )
         gateway = Gateway(
             api,
-            routes=api_routes(),
+            api=http_api(),
             tokens=tokens,
             missing=checks.missing,
             mails=checks.mails,
             page=page,
+            waiting=[STATE],
             log=log,
             answered=answered,
         )
@@ -202,7 +201,7 @@ class System:
 
     def _serve_invocations(self, undo: contextlib.ExitStack, oncall: FunctionPool, secrets: Secrets) -> str:
         """Let the command line invoke the on-call function, whose container starts then; return the endpoint's URL."""
-        invocations = Invocations({ONCALL: oncall}, secrets=secrets, log=self._log)
+        invocations = Invocations({ONCALL: oncall}, secret_access_key=secrets.invocation_key, log=self._log)
         invocations.serve()
         undo.callback(invocations.stop)
         return invocations.url
@@ -218,21 +217,24 @@ class System:
     ) -> Surroundings:
         """Return where the functions find things; the way to the database, which can be cut off, is open from now."""
         Switches(self._state.switches).all_off()
-        listener = undo.enter_context(socket.create_server((LOOPBACK, 0), backlog=128))
-        arguments = [str(postgres.port), str(self._state.switches)]
+        listener = undo.enter_context(listen())
         surroundings = Surroundings(
             database_url=postgres.dsn(user="app", password=secrets.app_password, port=int(listener.getsockname()[1])),
             aws_endpoint_url=f"http://{LOOPBACK}:{aws_listener.getsockname()[1]}",
             payment_gateway_url=payment_gateway_url(self._state.port),
             payment_gateway=self._payment_gateway,
         )
-        process = start_server(children, "local.database_proxy", listener, arguments, logs=self._state.logs)
+        process = start_database_proxy(
+            children, listener, port=postgres.port, switches=self._state.switches, logs=self._state.logs
+        )
         self._irreplaceable["The way to PostgreSQL"] = process.poll
         return surroundings
 
     def _start_aws(self, children: Children, listener: socket.socket, aws: AwsSession, secrets: Secrets) -> None:
-        arguments = [str(self._state.mailbox), str(self._state.switches), str(self._state.files)]
-        process = start_server(children, "local.aws", listener, arguments, logs=self._state.logs)
+        state = self._state
+        process = start_aws(
+            children, listener, mailbox=state.mailbox, switches=state.switches, files=state.files, logs=state.logs
+        )
         self._irreplaceable["SQS and SES (moto)"] = process.poll
         try:
             aws_setup.prepare(aws, secrets)
@@ -284,3 +286,10 @@ class System:
 
     def _way_out(self) -> str:
         return f"`PORT={self._state.port} RESET=1 make run` begins with an empty one."
+
+
+def _listen(port: int) -> socket.socket:
+    try:
+        return listen(port)
+    except PortRefused as error:
+        raise LocalSystemError(f"{error}: choose another one, as in `PORT={port + 1} make run`.") from None

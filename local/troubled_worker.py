@@ -11,13 +11,14 @@ from functools import partial
 import psycopg
 from psycopg import Connection
 
-from local.chaos import Switch, Switches
-from local.container import Container
-from local.function import FunctionStopped, InvocationFailed
-from local.function_pool import FunctionPool
-from local.logbook import LogBook
+from emulator.functions.container import Container
+from emulator.functions.function import FunctionStopped, InvocationFailed
+from emulator.functions.pool import FunctionPool
+from emulator.log.logbook import LogBook
+from emulator.processes.threads import start_thread
+from emulator.switches import Switches
+from local.chaos import Switch
 from local.repository import end_leases, is_at_work
-from local.threads import start_thread
 from skincare.jobs.envelope import job_id_in
 
 _LOOK_AGAIN_S = 0.002

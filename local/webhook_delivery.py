@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from emulator.loopback.client import LoopbackClient
 from local.errors import LocalSystemError
-from local.loopback import LoopbackClient
 from local.settings import PAYMENT_API
 from local.state import Secrets
 from local.webhook_secrets import webhook_secret

@@ -1,16 +1,16 @@
 """`make worker`: the workers of a running system in a terminal of their own."""
 
-import sys
 import time
 
-from local.chaos import Switches
+from emulator.log.logbook import LogBook
+from emulator.processes.children import Children, is_alive, stop_leftovers
+from emulator.processes.stopping import until_stopped
+from emulator.switches import Switches
 from local.errors import LocalSystemError
 from local.functions import Surroundings
-from local.logbook import LogBook
-from local.processes import Children, is_alive, stop_leftovers
 from local.settings import LocalSettings, payment_gateway_url
 from local.state import RunningSystem, StateFolder, shown
-from local.stopping import until_stopped
+from local.terminal import log_book
 from local.workers import Workers, queues_without_worker
 from skincare.adapters.aws import AwsSession
 
@@ -20,7 +20,7 @@ _LOOK_AGAIN_S = 0.5
 def work(settings: LocalSettings) -> int:
     """Serve the queues of the system that runs on this port, and of the next one when it was restarted."""
     state = StateFolder.of_port(settings.port)
-    log = LogBook(state.logs, sys.stdout)
+    log = log_book(state.logs)
     taken = f"Workers of port {settings.port} run already (process {{pid}}): stop them first."
     with until_stopped(), state.hold("worker.lock", taken):
         stop_leftovers(state.children("worker"))

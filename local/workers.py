@@ -7,15 +7,15 @@ from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
 
-from local.chaos import Switches
-from local.event_source import EventSource
-from local.function_pool import FunctionPool
+from emulator.functions.pool import FunctionPool
+from emulator.log.logbook import LogBook
+from emulator.processes.children import Children, ProcessIdentity, is_alive, this_process
+from emulator.processes.threads import start_loop
+from emulator.queues.event_source import EventSource
+from emulator.switches import Switches
 from local.functions import Surroundings
-from local.logbook import LogBook
-from local.processes import Children, ProcessIdentity, is_alive, this_process
 from local.queues import queue_arn, queue_url
 from local.settings import WORKER_CONTAINERS
-from local.threads import start_loop
 from local.troubled_worker import Poison, TroubledWorker
 from skincare.adapters.aws import AwsSession, Timeouts
 from skincare.jobs.queues import QueueName
@@ -76,7 +76,9 @@ class Workers:
                 TroubledWorker(pool, switches=self._switches, poison=poison, log=self._log),
                 queue_url=queue_url(endpoint, queue),
                 queue_arn=queue_arn(queue),
-                limits=queue.limits,
+                function_timeout=queue.limits.function_timeout,
+                batch_size=queue.limits.batch_size,
+                batch_window=queue.limits.batch_window,
                 concurrency=_concurrency(queue),
                 log=self._log,
             )

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from local.postgres import PostgresServer
-from local.postgres.binaries import wheel_folder
-from tests.database import TemplateDatabase, migrated_template, scratch_folder
+from emulator.postgres import PostgresServer
+from emulator.postgres.binaries import wheel_folder
+from tests.database import TemplateDatabase, migrated_template
 from tests.support import randomness
 from tests.support.randomness import random_seed, times
+from tests.support.scratch import scratch_folder
 
 # Whatever database and account a person works with, no test means those.
 for name in [name for name in os.environ if name.startswith(("AWS_", "PG"))]:

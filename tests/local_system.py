@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
-from local.function import FunctionDefinition
-from local.function_pool import FunctionPool
-from local.logbook import LogBook
-from local.processes import Children, identify
+from emulator.functions.function import FunctionDefinition
+from emulator.functions.pool import FunctionPool
+from emulator.log.logbook import LogBook
+from emulator.processes.children import Children, identify
 
 SAMPLES = Path(__file__).parent / "lambda_samples"
 PATIENCE = timedelta(seconds=30)

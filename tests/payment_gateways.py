@@ -8,12 +8,12 @@ from pathlib import Path
 from werkzeug import Request, Response
 from werkzeug.serving import make_server
 
-from local.logbook import LogBook
+from emulator.gateway.problems import Refused
+from emulator.log.logbook import LogBook
 from local.payment_gateway import PaymentSite
 from local.payment_gateway.book import Book
 from local.payment_gateway.happening import Happenings
 from local.payment_gateway.sender import Sender
-from local.problems import Refused
 from local.webhook_delivery import Signer
 from tests.webhooks import OTHER_SECRETS, SECRETS, FixedSecrets
 

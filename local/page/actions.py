@@ -6,10 +6,11 @@ from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from local.chaos import Switch, Switches
-from local.function import Function, InvocationFailed
-from local.loopback import LoopbackClient
-from local.problems import Refused, unavailable
+from emulator.functions.function import Function, InvocationFailed
+from emulator.gateway.problems import Refused, unavailable
+from emulator.loopback.client import LoopbackClient
+from emulator.switches import Switches
+from local.chaos import Switch
 from local.webhook_delivery import Delivery, Signer, deliver
 from local.webhooks import ASKED, TIMED, Occurrence
 from oncall.requests import CloseQuarantined, Discard, FindDead, Redrive, ShowQuarantined

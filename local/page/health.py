@@ -4,8 +4,8 @@ import threading
 import time
 from collections.abc import Callable
 
-from local.logbook import LogBook
-from local.threads import start_thread
+from emulator.log.logbook import LogBook
+from emulator.processes.threads import start_thread
 
 _FRESH_S = 2.0
 

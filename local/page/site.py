@@ -11,8 +11,8 @@ from typing import Any
 from werkzeug import Request, Response
 from werkzeug.exceptions import ClientDisconnected, RequestEntityTooLarge
 
-from local.problems import Refused, malformed, too_large
-from local.tokens import TokenIssuer
+from emulator.gateway.problems import Refused, malformed, too_large
+from emulator.gateway.tokens import TokenIssuer
 from skincare.addresses import parse_email
 from skincare.errors import InvalidInput
 from skincare.locales import Locale

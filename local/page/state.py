@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from local.answered import Answered
-from local.chaos import Switches
+from emulator.gateway.answered import Answered
+from emulator.switches import Switches
 from local.page.actions import shown_switches
 from local.page.function_logs import FunctionLogs
 from local.page.health import Health

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from local.problems import Refused
+from emulator.gateway.problems import Refused
 
 OURS = "standard_webhooks"
 """The gateway that speaks our own body."""

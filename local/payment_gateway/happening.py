@@ -1,7 +1,7 @@
 """What a gateway that is asked about its webhooks must know beforehand: the attempt, and what happened to it."""
 
+from emulator.gateway.problems import Refused
 from local.payment_gateway.book import Book, Entry
-from local.problems import Refused
 from local.repository import lock_order
 from local.webhooks import Occurrence
 from skincare.database.connection import Database

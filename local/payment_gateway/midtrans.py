@@ -10,9 +10,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
+from emulator.gateway.problems import Refused
 from local.payment_gateway.answer import Answer
 from local.payment_gateway.book import Book, Entry, Payment
-from local.problems import Refused
 from local.webhooks import with_fee, word_of
 from skincare.payments.gateways.midtrans import JAKARTA
 from skincare.payments.models import EventStatus

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from local.loopback import LoopbackClient
+from emulator.gateway.problems import Refused
+from emulator.loopback.client import LoopbackClient
 from local.payment_gateway.book import Entry, Payment
-from local.problems import Refused
 from local.webhook_delivery import Delivery, Signer, Told, deliver
 from local.webhooks import TIMED, Occurrence
 

@@ -14,7 +14,9 @@ from urllib.parse import quote
 
 from werkzeug import Request, Response
 
-from local.logbook import LogBook
+from emulator.gateway.problems import Refused, no_route
+from emulator.log.logbook import LogBook
+from emulator.processes.threads import start_thread
 from local.page.site import STATIC_HEADERS, STATIC_TYPES, CsrfToken, json_body
 from local.payment_gateway import midtrans, xendit
 from local.payment_gateway.answer import Answer
@@ -23,9 +25,7 @@ from local.payment_gateway.happening import Happenings
 from local.payment_gateway.midtrans import Midtrans
 from local.payment_gateway.sender import Sender
 from local.payment_gateway.xendit import Xendit
-from local.problems import Refused, no_route
 from local.settings import PAYMENT_API
-from local.threads import start_thread
 from local.webhook_delivery import Delivery
 from local.webhooks import ASKED, Occurrence
 from skincare.payments.models import attempt_named

@@ -11,9 +11,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qs, quote
 
+from emulator.gateway.problems import Refused
 from local.payment_gateway.answer import Answer
 from local.payment_gateway.book import Book, Payment
-from local.problems import Refused
 from local.webhooks import word_of
 
 NAME = "xendit"

@@ -6,13 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from local.postgres.binaries import wheel_folder
+from emulator.postgres.binaries import wheel_folder
 from tests.architecture.tree import ROOT
 
 # Programs that another account runs, files that it reads, times and texts that a locale would change.
 SELECTION = [
-    "tests/integration/test_postgres_server.py::TestClosedFolders",
-    "tests/integration/test_postgres_server.py::TestOtherBinaries",
+    "tests/emulator/test_postgres_server.py::TestClosedFolders",
+    "tests/emulator/test_postgres_server.py::TestOtherBinaries",
     "tests/unit/test_local_state.py",
     "tests/unit/test_invoice_pdf.py",
 ]

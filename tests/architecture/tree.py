@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LAMBDA_CODE = ("functions/", "layers/shared/python/")
 """Where code lives that runs inside a Lambda function."""
 
-PRODUCT_CODE = (*LAMBDA_CODE, "local/", "cli/", "infra/", "bench/")
+PRODUCT_CODE = (*LAMBDA_CODE, "emulator/", "local/", "cli/", "infra/", "bench/")
 
 
 @cache

@@ -13,9 +13,9 @@ import psycopg
 import pytest
 from psycopg import Connection
 
+from emulator.postgres import PostgresServer
+from emulator.postgres.binaries import wheel_folder
 from infra.node import use_our_node
-from local.postgres import PostgresServer
-from local.postgres.binaries import wheel_folder
 from local.repository import add_products, set_app_password
 from local.seed import PRODUCTS
 from skincare.jobs.queues import QueueName
@@ -23,8 +23,8 @@ from tests.artefact import chapters
 from tests.artefact.chapters import Ordered, Paid
 from tests.artefact.deployed import STAGE, Deployed, paying_gateway, recorded_aws
 from tests.conftest import WHEELS
-from tests.database import scratch_folder
 from tests.infra.templates import Templates
+from tests.support.scratch import scratch_folder
 
 HERE = Path(__file__).parent
 

@@ -19,15 +19,15 @@ from moto.ses.models import RawMessage, ses_backends
 from werkzeug import Request, Response
 from werkzeug.serving import WSGIRequestHandler, make_server
 
+from emulator.aws import lock as aws_lock
+from emulator.functions.function import FunctionDefinition
+from emulator.functions.pool import FunctionPool
+from emulator.log.logbook import LogBook
+from emulator.postgres import PostgresServer
+from emulator.processes.children import Children
+from emulator.queues.event_source import EventSource
+from emulator.settings import LOOPBACK, inherited_environment
 from infra.stage import DEV
-from local import aws_lock
-from local.event_source import EventSource
-from local.function import FunctionDefinition
-from local.function_pool import FunctionPool
-from local.logbook import LogBook
-from local.postgres import PostgresServer
-from local.processes import Children
-from local.settings import LOOPBACK, inherited_environment
 from skincare.jobs.queues import QueueName
 from tests.artefact.calls import RecordedAws
 from tests.artefact.runtime import INTERPRETER, make_runtime
@@ -94,7 +94,9 @@ class Deployed:
             self.pool(name),
             queue_url=self.queue_url(queue),
             queue_arn=f"arn:aws:sqs:{REGION}:{ACCOUNT}:{source.properties['QueueName']}",
-            limits=queue.limits,
+            function_timeout=queue.limits.function_timeout,
+            batch_size=queue.limits.batch_size,
+            batch_window=queue.limits.batch_window,
             concurrency=1,
             log=self.log,
             longest_poll_s=1,

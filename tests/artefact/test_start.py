@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from local.function import FunctionDefinition, InvocationFailed
-from local.function_pool import FunctionPool
+from emulator.functions.function import FunctionDefinition, InvocationFailed
+from emulator.functions.pool import FunctionPool
 from tests.artefact.deployed import PATIENCE, Deployed
 
 FUNCTIONS = ["api", "mail-events", "migrator", "oncall", "outbox-relay", "worker-payments"]

@@ -14,18 +14,18 @@ from pathlib import Path
 
 import psycopg
 
+from emulator.postgres import PostgresServer
+from emulator.processes.children import Children
+from emulator.processes.stopping import until_stopped
 from infra.stage import DEV
 from infra.synthesis import synthesize_for_this_machine
-from local.postgres import PostgresServer
-from local.processes import Children
 from local.repository import add_products, set_app_password
 from local.seed import PRODUCTS
-from local.stopping import until_stopped
-from tests.database import scratch_folder
 from tests.deploy_check.cdk import Cdk, fetch
 from tests.deploy_check.customer import MAIL, Customer
 from tests.deploy_check.cut import cut
 from tests.deploy_check.emulator import ACCOUNT, REGION, Emulator
+from tests.support.scratch import scratch_folder
 
 DATABASE = "skincare"
 

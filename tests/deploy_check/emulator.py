@@ -11,9 +11,10 @@ from typing import Any
 
 import boto3
 
-from local.ports import free_port
-from local.processes import Children
-from local.settings import LOOPBACK, ROOT
+from emulator.loopback.ports import free_port
+from emulator.processes.children import Children
+from emulator.settings import LOOPBACK
+from local.settings import ROOT
 
 ACCOUNT = "210987654321"
 """Also the access key, by which it knows accounts. Not the one of other emulators: the CDK remembers whose a key is."""

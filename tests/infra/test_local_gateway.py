@@ -9,14 +9,15 @@ import pytest
 from werkzeug.test import Client
 
 from api.http_settings import HTTP
-from local.api_routes import api_routes
-from local.gateway import Gateway
-from local.logbook import LogBook
-from local.tokens import TokenIssuer, new_signing_key
+from emulator.gateway.gateway import Gateway
+from emulator.gateway.tokens import new_signing_key
+from emulator.log.logbook import LogBook
+from local.http_api import http_api
+from local.tokens import token_issuer
 from tests.infra.templates import Templates
 
-TOKENS = TokenIssuer(new_signing_key())
-STRANGERS = TokenIssuer(new_signing_key())
+TOKENS = token_issuer(new_signing_key())
+STRANGERS = token_issuer(new_signing_key())
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 SEGMENTS = ("v1", "products", "orders", "cart", "items", "payments", "webhook", "health", "")
 KNOWN = (
@@ -61,7 +62,7 @@ type Question = tuple[str, str, str, bool]
 def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[Question, int]:
     """What the local gateway answers."""
     log = LogBook(tmp_path_factory.mktemp("logs"), None)
-    gateway = Gateway(SayHello(), routes=api_routes(), tokens=TOKENS, missing=list, mails=list, log=log)
+    gateway = Gateway(SayHello(), api=http_api(), tokens=TOKENS, missing=list, mails=list, log=log)
     gateway.open.set()
     client = Client(gateway)
     found = {}

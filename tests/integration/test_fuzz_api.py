@@ -22,10 +22,11 @@ from api.app import ROUTES, handle
 from api.openapi import document
 from api.problems import SIGNATURE_INVALID, VALIDATION_FAILED
 from api.route import Route
-from local.api_routes import api_routes
-from local.gateway import Gateway
-from local.logbook import LogBook
-from local.tokens import TokenIssuer, new_signing_key
+from emulator.gateway.gateway import Gateway
+from emulator.gateway.tokens import new_signing_key
+from emulator.log.logbook import LogBook
+from local.http_api import http_api
+from local.tokens import token_issuer
 from skincare.app import App
 from skincare.pages import encode_cursor
 from tests.factories import make_order, make_product, pay
@@ -37,7 +38,7 @@ SKUS = ("SERUM-1", "SERUM-2")
 # Every request has a token: without one nothing but 401 would be seen.
 CONFIG = schemathesis.Config.from_dict({"generation": {"with-security-parameters": False}})
 USER = "buyer@example.com"
-TOKENS = TokenIssuer(new_signing_key())
+TOKENS = token_issuer(new_signing_key())
 
 
 class ApiFunction:
@@ -64,7 +65,7 @@ class Fuzzer:
 
     def __init__(self, app: App, log: LogBook, conn: Connection) -> None:
         gateway = Gateway(
-            ApiFunction(app), routes=api_routes(), tokens=TOKENS, missing=list, mails=list, page=lambda _: None, log=log
+            ApiFunction(app), api=http_api(), tokens=TOKENS, missing=list, mails=list, page=lambda _: None, log=log
         )
         gateway.open.set()
         self.schema = schemathesis.openapi.from_dict(document(), config=CONFIG)

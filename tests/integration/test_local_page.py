@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from psycopg import Connection
 
-from local.answered import Answered
-from local.chaos import Switch, Switches
-from local.logbook import LogBook
+from emulator.gateway.answered import Answered
+from emulator.log.logbook import LogBook
+from emulator.switches import Switches
+from local.chaos import Switch
 from local.page import SystemState
 from local.page import state as state_module
 from local.page.health import Health

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from psycopg import Connection
 
+from emulator.loopback.client import LoopbackClient
 from local.errors import LocalSystemError
-from local.loopback import LoopbackClient
 from local.payment_gateway.book import Book
 from local.payment_gateway.happening import Happenings
 from local.settings import PAYMENT_API

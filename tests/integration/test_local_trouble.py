@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from local import container as container_module
-from local.chaos import Switches
-from local.function import InvocationFailed
-from local.function_pool import FunctionPool
+from emulator.functions import container as container_module
+from emulator.functions.function import InvocationFailed
+from emulator.functions.pool import FunctionPool
+from emulator.log.logbook import LogBook
+from emulator.processes.children import Children
+from emulator.switches import Switches
 from local.functions import Surroundings
-from local.logbook import LogBook
-from local.processes import Children
 from local.workers import Workers, queues_without_worker
 from skincare.adapters.aws import AwsSession
 from skincare.jobs.queues import QueueName

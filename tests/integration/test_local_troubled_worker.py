@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from psycopg import Connection
 
-from local.chaos import Switch, Switches
-from local.function import FunctionStopped
-from local.logbook import LogBook
+from emulator.functions.function import FunctionStopped
+from emulator.log.logbook import LogBook
+from emulator.switches import Switches
+from local.chaos import Switch
 from local.troubled_worker import Poison, TroubledWorker
 from skincare.jobs.envelope import Envelope
 from tests.ledger import claim_one, enqueue

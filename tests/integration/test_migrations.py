@@ -11,7 +11,7 @@ import pytest
 from psycopg import Connection
 from psycopg.sql import SQL, Identifier
 
-from local.postgres import PostgresServer
+from emulator.postgres import PostgresServer
 from skincare.database import migrate as migrations
 from skincare.database.migrate import migrate, migration_names
 from tests.shop import wait_until

@@ -10,7 +10,7 @@ import pytest
 from psycopg import Connection
 from psycopg.sql import SQL, Identifier
 
-from local.postgres import PostgresServer
+from emulator.postgres import PostgresServer
 from skincare.app import App
 from skincare.database import migrate as migrator
 from skincare.identifiers import OrderNumber

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from local.ports import free_port
-from local.processes import ProcessIdentity, identify, is_alive
+from emulator.loopback.ports import free_port
+from emulator.processes.children import ProcessIdentity, identify, is_alive
 from local.state import StateFolder
 from tests.local_system import wait_for
 

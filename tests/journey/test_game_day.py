@@ -20,11 +20,11 @@ import pytest
 from psycopg import Connection
 
 from cli.oncall import Exit
+from emulator.loopback.client import LoopbackClient
+from emulator.loopback.ports import free_port
+from emulator.settings import aws_credentials
 from local.functions import Surroundings
-from local.loopback import LoopbackClient
-from local.ports import free_port
 from local.queues import queue_url
-from local.settings import aws_credentials
 from skincare import alarm_rules as rules
 from skincare.adapters.aws import AwsSession
 from skincare.app import App

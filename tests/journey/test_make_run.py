@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
-from local.loopback import LoopbackClient
-from local.ports import free_port
-from local.postgres import PostgresServer
-from local.processes import is_alive
-from local.tokens import TokenIssuer
+from emulator.loopback.client import LoopbackClient
+from emulator.loopback.ports import free_port
+from emulator.postgres import PostgresServer
+from emulator.processes.children import is_alive
+from local.customer import Customer
+from local.tokens import token_issuer
 from tests.journey.conftest import Command, Terminals, family_of
 from tests.local_system import wait_for
 
@@ -31,9 +32,9 @@ def health(url: str) -> tuple[int, Any]:
     return answer.status, answer.body
 
 
-def customer(terminals: Terminals, name: str) -> LoopbackClient:
-    tokens = TokenIssuer(terminals.state.secrets().signing_key)
-    return LoopbackClient(terminals.url, tokens.issue(f"{name}@example.com", expires_in=timedelta(minutes=10)))
+def customer(terminals: Terminals, name: str) -> Customer:
+    tokens = token_issuer(terminals.state.secrets().signing_key)
+    return Customer(terminals.url, tokens.issue(f"{name}@example.com", expires_in=timedelta(minutes=10)))
 
 
 def place_order(terminals: Terminals, name: str) -> str:

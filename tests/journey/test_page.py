@@ -15,7 +15,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 from psycopg import Connection
 
-from local.ports import free_port
+from emulator.loopback.ports import free_port
 from skincare.moments import shown
 from tests.journey.conftest import Terminals
 

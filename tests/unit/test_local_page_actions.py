@@ -11,10 +11,11 @@ import pytest
 from werkzeug import Request, Response
 from werkzeug.serving import make_server
 
-from local.chaos import Switch, Switches
-from local.function import InvocationFailed
+from emulator.functions.function import InvocationFailed
+from emulator.gateway.problems import Refused
+from emulator.switches import Switches
+from local.chaos import Switch
 from local.page.actions import ChaosDesk, OnCallDesk, WebhookDesk
-from local.problems import Refused
 from local.webhook_delivery import Signer
 from skincare.payments.errors import SignatureInvalid
 from skincare.payments.gateways import GATEWAYS

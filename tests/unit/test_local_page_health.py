@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from local.logbook import LogBook
+from emulator.log.logbook import LogBook
 from local.page.health import Health
 from tests.local_system import wait_for
 

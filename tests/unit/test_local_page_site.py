@@ -8,13 +8,14 @@ import pytest
 from werkzeug import Request
 from werkzeug.test import Client, TestResponse
 
-from local.api_routes import api_routes
-from local.gateway import Gateway
-from local.logbook import LogBook
-from local.page import Site, site
-from local.tokens import TokenIssuer, new_signing_key
+from emulator.gateway.gateway import Gateway
+from emulator.gateway.tokens import new_signing_key
+from emulator.log.logbook import LogBook
+from local.http_api import http_api
+from local.page import STATE, Site, site
+from local.tokens import token_issuer
 
-TOKENS = TokenIssuer(new_signing_key())
+TOKENS = token_issuer(new_signing_key())
 STATIC = Path(site.__file__).parent / "static"
 FILES = sorted(file.name for file in STATIC.iterdir())
 HOME = "http://127.0.0.1:8000"
@@ -32,8 +33,9 @@ class Visitor:
         self.log = LogBook(folder, None)
         self.gateway = Gateway(
             NoFunction(),
-            routes=api_routes(),
+            api=http_api(),
             tokens=TOKENS,
+            waiting=[STATE],
             missing=list,
             mails=lambda: [{"to": "b@example.com"}, {"to": "a@example.com"}],
             page=Site(tokens=TOKENS, state=lambda: {"missing": []}, actions={"/_local/echo": lambda told: told}).answer,

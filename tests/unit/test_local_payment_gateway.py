@@ -13,14 +13,15 @@ from werkzeug import Request, Response
 from werkzeug.serving import BaseWSGIServer, make_server
 from werkzeug.test import Client, TestResponse
 
-from local.api_routes import api_routes
-from local.gateway import Gateway
-from local.logbook import LogBook
+from emulator.gateway.gateway import Gateway
+from emulator.gateway.tokens import new_signing_key
+from emulator.log.logbook import LogBook
+from local.http_api import http_api
 from local.payment_gateway import PaymentSite
 from local.payment_gateway.book import Book
 from local.payment_gateway.sender import Sender
 from local.settings import PAYMENT_API
-from local.tokens import TokenIssuer, new_signing_key
+from local.tokens import token_issuer
 from local.webhook_delivery import Signer
 from skincare.payments.errors import SignatureInvalid
 from skincare.payments.gateways.standard_webhooks import StandardWebhooks
@@ -77,8 +78,8 @@ class Visitor:
         site = PaymentSite(Book(self.file), sender, shop_url=HOME, api_keys=keys, log=self.log)
         gateway = Gateway(
             NoFunction(),
-            routes=api_routes(),
-            tokens=TokenIssuer(new_signing_key()),
+            api=http_api(),
+            tokens=token_issuer(new_signing_key()),
             missing=list,
             mails=list,
             page=site.answer,

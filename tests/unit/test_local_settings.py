@@ -1,7 +1,7 @@
 import pytest
 
 from local.errors import LocalSystemError
-from local.settings import LocalSettings, inherited_environment
+from local.settings import LocalSettings
 
 
 class TestLocalSettings:
@@ -23,7 +23,3 @@ class TestLocalSettings:
 
     def test_started_by_make_it_ends_with_make(self) -> None:
         assert LocalSettings.from_env({"MAKELEVEL": "1"}).stop_with_parent
-
-    def test_children_inherit_only_what_a_process_needs_to_run(self) -> None:
-        developer = {"PATH": "/bin", "AWS_PROFILE": "mine", "PGPASSWORD": "secret", "HTTPS_PROXY": "http://proxy"}
-        assert inherited_environment(developer) == {"PATH": "/bin"}

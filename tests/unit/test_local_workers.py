@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from local.processes import ProcessIdentity, this_process
+from emulator.processes.children import ProcessIdentity, this_process
 from local.workers import queues_without_worker
 from skincare.jobs.queues import QueueName
 

@@ -1,0 +1,1 @@
+"""What the system says: on a terminal for people, and in files."""

@@ -1,0 +1,1 @@
+"""HTTP on this machine's own address: ports, a client, and who may call."""

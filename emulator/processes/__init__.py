@@ -1,0 +1,1 @@
+"""Processes and threads: none outlives us, and none dies in silence."""

@@ -1,0 +1,1 @@
+"""What Lambda does between SQS and a function: the event source mapping."""
