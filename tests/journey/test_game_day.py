@@ -58,7 +58,7 @@ QUIET = timedelta(seconds=3)
 VALUES = {
     "JOB": r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b",
     "ORDER": r"\bSKN-[0-9A-Z]{5}-[0-9A-Z]{5}\b",
-    "ID": r"^ *(\d+)  ",
+    "ID": r"^ *(\d+)  (?!\w+ +SKN-|paid_)",
     "EVENT": r"^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})  standard_webhooks",
     "TYPE": r"--type (\S+)",
     "ERROR": r"--error (\S+)",

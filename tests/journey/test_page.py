@@ -309,7 +309,13 @@ class TestShoppingOnThePage:
         visit.page.get_by_role("button", name=f"Cancel order {number}").click()
         expect(visit.page.locator("#order-result h3")).to_have_text(f"Order {number} is cancelled")
         visit.expect_steps(
-            number, "Order placed", "Confirmation mail queued", "Confirmation mail sent", "Order cancelled"
+            number,
+            "Order placed",
+            "Confirmation mail queued",
+            "Confirmation mail sent",
+            "Order cancelled",
+            "Cancellation mail queued",
+            "Cancellation mail sent",
         )
         expect(visit.page.get_by_role("button", name=f"Cancel order {number}")).to_have_count(0)
         expect(product).to_contain_text("60 left")
