@@ -113,17 +113,20 @@ def asked_for(conn: Connection, order_id: int) -> dict[str, AskedRefund]:
 
 
 def take_up(conn: Connection, key: str) -> bool:
-    """Let a refused refund of a locked order be asked for again; False where not enough of its payment is left."""
+    """Let a refund of a locked order go out, refused before or not; False where too little of its payment is left.
+
+    False also where it was sent before.
+    """
     cur = conn.execute(
         """
         UPDATE refunds r SET state = 'requested', refusal = NULL
         FROM payments p
-        WHERE r.key = %(key)s AND r.state = 'refused'
+        WHERE r.key = %(key)s AND r.state IN ('requested', 'refused')
             AND p.gateway = r.gateway AND p.transaction_id = r.transaction_id
             AND r.amount_rupiah <= p.amount_rupiah - p.refunded_rupiah - p.charged_back_rupiah - coalesce((
                 SELECT sum(o.amount_rupiah) FROM refunds o
                 WHERE o.order_id = r.order_id AND o.gateway = r.gateway AND o.transaction_id = r.transaction_id
-                    AND o.state IN ('requested', 'sent')
+                    AND o.state IN ('requested', 'sent') AND o.key <> r.key
             ), 0)""",
         {"key": key},
     )
