@@ -317,6 +317,14 @@ class TestARequest:
         with pytest.raises(RefundNotPossible, match="Rp0 are left"):
             ask_for(app, number)
 
+    def test_for_money_that_a_bank_took_is_refused_though_a_refund_is_on_its_way(
+        self, app: App, conn: Connection, number: OrderNumber
+    ) -> None:
+        ask_for(app, number, 100_000)
+        tell(app, number, "chargeback", "one", minute=5, amount_rupiah=20_000)
+        with pytest.raises(RefundNotPossible, match="Rp0 are left"):
+            ask_for(app, number, 50_000)
+
     def test_made_many_times_at_once_never_gives_back_more_than_came(
         self, app: App, conn: Connection, number: OrderNumber, database_url: str
     ) -> None:

@@ -43,11 +43,13 @@ def refundable(
     """
     rows = conn.execute(
         """
-        SELECT p.gateway, p.transaction_id, p.amount_rupiah - p.refunded_rupiah - p.charged_back_rupiah - coalesce((
-            SELECT sum(r.amount_rupiah) FROM refunds r
-            WHERE r.order_id = p.order_id AND r.gateway = p.gateway AND r.transaction_id = p.transaction_id
-                AND r.state IN ('requested', 'sent')
-        ), 0)::bigint
+        SELECT p.gateway, p.transaction_id, greatest(0,
+            p.amount_rupiah - p.refunded_rupiah - p.charged_back_rupiah - coalesce((
+                SELECT sum(r.amount_rupiah) FROM refunds r
+                WHERE r.order_id = p.order_id AND r.gateway = p.gateway AND r.transaction_id = p.transaction_id
+                    AND r.state IN ('requested', 'sent')
+            ), 0)::bigint
+        )
         FROM payments p
         WHERE p.order_id = %(order_id)s AND CASE
             WHEN %(transaction_id)s::text IS NOT NULL THEN p.transaction_id = %(transaction_id)s
