@@ -173,9 +173,7 @@ class TestNumbers:
             tell(app, first, "paid", "one")
             tell(app, first, "refunded", "one", minute=1)
             pay(early, second)
-            (order_id,) = early.execute("SELECT id FROM orders WHERE order_number = %s", [second]).fetchone() or (
-                0,
-            )
+            (order_id,) = early.execute("SELECT id FROM orders WHERE order_number = %s", [second]).fetchone() or (0,)
             credit_notes.issue(early, order_id, credited_rupiah=1)
         for table in (b"invoices", b"credit_notes"):
             dates = conn.execute(b"SELECT created_at FROM " + table + b" ORDER BY serial").fetchall()

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from itertools import count, groupby, pairwise
 from random import Random
+from typing import Any
 
 import psycopg
 import pytest
@@ -50,6 +51,7 @@ class TestNumbersOfPaymentsAndRefundsAtOnce:
                 for minute, (status, amount) in enumerate(
                     [("paid", TOTAL), ("partially_refunded", 50_000), ("refunded", TOTAL - 50_000)]
                 ):
+                    refund: dict[str, Any] = {"refund_id": f"{number}-{minute}"} if minute else {}
                     take_in(
                         app,
                         event_id=f"{number}-{minute}",
@@ -58,7 +60,7 @@ class TestNumbersOfPaymentsAndRefundsAtOnce:
                         status=status,
                         amount_rupiah=amount,
                         occurred_at=(NOW + timedelta(minutes=minute)).isoformat(),
-                        **({"refund_id": f"{number}-{minute}"} if minute else {}),
+                        **refund,
                     )
             assert isinstance(app.publisher, RecordingPublisher)
             jobs = list(app.publisher.jobs)
