@@ -43,6 +43,15 @@ class TestDocuments:
                 dead.append(link)
         assert dead == []
 
+    @pytest.mark.parametrize("name", DOCUMENTS)
+    def test_each_table_has_a_head_and_ends_with_a_blank_line(self, name: str) -> None:
+        """A row on its own is a piece of another table that a merge left behind."""
+        lines = ["", *FENCE.sub("", text_of(name)).splitlines(), ""]
+        starts = [i for i, line in enumerate(lines) if line.startswith("|") and not lines[i - 1].startswith("|")]
+        headless = [lines[i] for i in starts if lines[i - 1] or not re.match(r"\|(?: ?:?-+:? ?\|)+$", lines[i + 1])]
+        ends = [i for i, line in enumerate(lines) if not line.startswith("|") and lines[i - 1].startswith("|")]
+        assert [headless, [lines[i] for i in ends if lines[i].strip()]] == [[], []]
+
     def test_mentions_of_documents_in_the_code_resolve(self) -> None:
         mentions = [
             (name, mention)

@@ -12,6 +12,7 @@ from psycopg import Connection, errors
 from skincare.app import App
 from skincare.identifiers import OrderNumber, UserId
 from skincare.invoices import repository as invoices
+from skincare.invoices.credit_notes import repository as credit_notes
 from skincare.jobs.repository import outbox
 from skincare.orders import repository as orders
 from tests.factories import make_order, make_product, pay
@@ -161,6 +162,37 @@ class TestNumbers:
                 conn.execute("UPDATE orders SET note = 'x' WHERE order_number = ANY (%s)", [[first, third]])
             waiting.result(timeout=20)
         assert numbers(conn) == gapless(2, year=year_of_the_shop(conn))
+
+    def test_rise_with_their_dates_also_where_an_earlier_transaction_came_later(
+        self, app: App, conn: Connection, database_url: str
+    ) -> None:
+        """Whoever waited for an order's lock past midnight does not date a later number to the day before."""
+        first, second = new_order(conn), new_order(conn)
+        with psycopg.connect(database_url, autocommit=True) as early, early.transaction():
+            early.execute("SELECT now()")
+            tell(app, first, "paid", "one")
+            tell(app, first, "refunded", "one", minute=1)
+            pay(early, second)
+            (order_id,) = early.execute("SELECT id FROM orders WHERE order_number = %s", [second]).fetchone() or (0,)
+            credit_notes.issue(early, order_id, credited_rupiah=1)
+        for table in (b"invoices", b"credit_notes"):
+            dates = conn.execute(b"SELECT created_at FROM " + table + b" ORDER BY serial").fetchall()
+            assert (len(dates), dates) == (2, sorted(dates))
+
+    def test_are_dated_within_their_year(self, owner_url: str, conn: Connection) -> None:
+        """The transaction began in the old year and has its number when that is over."""
+        number = new_order(conn)
+        with psycopg.connect(owner_url, autocommit=True) as owner:
+            owner.execute("CREATE SCHEMA clock")
+            owner.execute("SET search_path = clock, public, pg_catalog")
+            for name, moment in (("now", "2026-12-31 16:59:59"), ("clock_timestamp", "2026-12-31 17:00:01")):
+                owner.execute(
+                    f"CREATE FUNCTION clock.{name}() RETURNS timestamptz STABLE LANGUAGE sql"
+                    f" AS $$ SELECT timestamptz '{moment}+00' $$".encode()
+                )
+            pay(owner, number)
+        dated = "SELECT number, to_char(created_at AT TIME ZONE 'Asia/Jakarta', 'YYYY-MM-DD HH24:MI:SS') FROM invoices"
+        assert conn.execute(dated).fetchall() == [("INV/2026/000001", "2026-12-31 23:59:59")]
 
     def test_are_never_two_for_one_order(self, conn: Connection) -> None:
         number = pay(conn, new_order(conn))

@@ -234,6 +234,34 @@ class TestARefund:
         on_their_way = conn.execute("SELECT sum(amount_rupiah) FROM refunds WHERE state <> 'refused'").fetchone()
         assert on_their_way == (TOTAL,)
 
+    @pytest.mark.parametrize("meanwhile", ["chargeback", "voided", "refunded"])
+    def test_whose_money_went_otherwise_while_it_waited_is_not_sent(
+        self, app: App, conn: Connection, number: OrderNumber, meanwhile: str
+    ) -> None:
+        app, client = asking_about(app)
+        refund = ask_for(app, number, 50_000)
+        client.fail_next(GatewayUnavailable("standard_webhooks", "timed out"))
+        with pytest.raises(GatewayUnavailable):
+            send(app, refund.key)
+        tell(app, number, meanwhile, "one", minute=5)
+        with pytest.raises(RefundOvertaken):
+            send(app, refund.key)
+        assert (states(conn), keys(client)) == ([("refused", 50_000)], [])
+        told(app, number, refund)  # The answer that was lost said yes: the event still books it.
+        assert states(conn) == [("booked", 50_000)]
+
+    def test_is_sent_beside_another_that_takes_no_money_of_its(
+        self, app: App, conn: Connection, number: OrderNumber
+    ) -> None:
+        """A part went back in the gateway's dashboard: what is left is enough for one of the two, and that one goes."""
+        app, client = asking_about(app)
+        large, small = ask_for(app, number, 90_000), ask_for(app, number, 60_000)
+        tell(app, number, "partially_refunded", "one", minute=5, amount_rupiah=80_000)
+        with pytest.raises(RefundOvertaken):
+            send(app, large.key)
+        send(app, small.key)
+        assert (sorted(states(conn)), keys(client)) == ([("refused", 90_000), ("sent", 60_000)], [small.key])
+
     def test_at_a_gateway_that_does_not_let_us_in_waits_and_is_sent_later(
         self, app: App, conn: Connection, number: OrderNumber
     ) -> None:
@@ -288,6 +316,14 @@ class TestARequest:
         assert ask_for(app, number, 90_000).amount_rupiah == 90_000
         with pytest.raises(RefundNotPossible, match="Rp0 are left"):
             ask_for(app, number)
+
+    def test_for_money_that_a_bank_took_is_refused_though_a_refund_is_on_its_way(
+        self, app: App, conn: Connection, number: OrderNumber
+    ) -> None:
+        ask_for(app, number, 100_000)
+        tell(app, number, "chargeback", "one", minute=5, amount_rupiah=20_000)
+        with pytest.raises(RefundNotPossible, match="Rp0 are left"):
+            ask_for(app, number, 50_000)
 
     def test_made_many_times_at_once_never_gives_back_more_than_came(
         self, app: App, conn: Connection, number: OrderNumber, database_url: str

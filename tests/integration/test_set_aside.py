@@ -24,7 +24,7 @@ from skincare.metrics import Metric
 from skincare.payments.gauges import payment_gauges
 from tests import ledger
 from tests.oncall import ME, InProcess, ask, audit
-from tests.payments import checked, events, new_order, order_status, run_jobs, take_in
+from tests.payments import anomalies, checked, events, new_order, order_status, payments, run_jobs, take_in, tell
 
 Run = Callable[..., Result]
 WHO: dict[str, Any] = {"claimed_identity": ME, "reason": "the gateway's other shop"}
@@ -141,6 +141,30 @@ class TestSettingAside:
         assert [(each.kind, each.subject) for each in checked(app).findings] == [("paid_event_set_aside", str(event))]
         ask(app, TakeUpEvent(event_id=event, **WHO))
         assert checked(app).findings == ()
+
+    def test_is_a_finding_also_where_its_payment_was_told_before_it_had_money(self, app: App, conn: Connection) -> None:
+        """The order is here, and of the transaction only a word without money was applied."""
+        number = new_order(conn)
+        tell(app, number, "pending", "one")
+        take_in(app, order_number=number, transaction_id="one", event_id="paid")
+        (event,) = conn.execute("SELECT id FROM payment_events WHERE state = 'received'").fetchone()  # type: ignore[misc]
+        ask(app, SetAsideEvent(event_id=event, even_paid=True, **WHO))
+        assert [(each.kind, each.subject) for each in checked(app).findings] == [("paid_event_set_aside", str(event))]
+
+    def test_is_none_where_its_money_is_known_by_another_event(self, app: App, conn: Connection) -> None:
+        """Taken up all the same it changes nothing, however often, also of an order that was refunded meanwhile."""
+        number = new_order(conn)
+        take_in(app, order_number=number, transaction_id="one", event_id="paid")
+        (event,) = conn.execute("SELECT id FROM payment_events").fetchone()  # type: ignore[misc]
+        ask(app, SetAsideEvent(event_id=event, even_paid=True, **WHO))
+        tell(app, number, "paid", "one", key="again", minute=1)
+        tell(app, number, "refunded", "one", minute=2)
+        assert checked(app).findings == ()
+        for _ in range(2):
+            ask(app, TakeUpEvent(event_id=event, **WHO))
+            apply_all(app, conn)
+        assert (order_status(conn, number), anomalies(conn)) == ("refunded", [])
+        assert payments(conn) == [("one", "refunded", 150_000, 150_000, True)]
 
 
 class TestGivingItsJobUp:

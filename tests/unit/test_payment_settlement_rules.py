@@ -340,3 +340,26 @@ class TestARefundThatWeAskedFor:
         ended = settle(OrderStatus.PENDING, TOTAL, told, asked=self.ASKED)
         assert ended.payments[0].refunds == {("a-r", 20_000)}
         assert [each.kind for each in ended.anomalies] == ["over_refund"]
+
+    def test_counts_before_another_of_ours_that_went_otherwise(self) -> None:
+        """The other one was asked of payment b, and a gateway tells it of a."""
+        told = [paid("a"), replace(refund("a", 50_000, minute=1), refund_key="b-r"), refund("a", TOTAL, minute=2)]
+        asked = {"a-r": AskedRefund(("doku", "a"), TOTAL), "b-r": AskedRefund(("doku", "b"), 50_000)}
+        ended = settle(OrderStatus.PENDING, TOTAL, told, asked=asked)
+        assert ended.payments[0].refunds == {("a-r", TOTAL)}
+
+    def test_counts_with_what_can_be_where_what_was_asked_for_cannot(self) -> None:
+        told = [paid("a", amount_rupiah=50_000), refund("a", 50_000, minute=1), refund("a", TOTAL, minute=2)]
+        asked = {"a-r": AskedRefund(("doku", "a"), TOTAL)}
+        ended = settle(OrderStatus.PENDING, TOTAL, told, asked=asked)
+        assert (ended.payments[0].refunded_rupiah, ended.give_back_rupiah) == (50_000, 0)
+
+
+class TestARefundThatIsToldTwiceDifferently:
+    def test_counts_with_the_largest_that_can_be_beside_another(self) -> None:
+        """All of the payment cannot be back twice over: nobody is asked to give back what the smaller word covers."""
+        told = [paid("a"), refund("a", 50_000, minute=1, key="first")]
+        told += [refund("a", amount, minute=2) for amount in (TOTAL, TOTAL - 50_000)]
+        ended = settle(OrderStatus.CANCELLED, TOTAL, told)
+        assert (ended.payments[0].refunded_rupiah, ended.give_back_rupiah) == (TOTAL, 0)
+        assert [each.kind for each in ended.anomalies] == ["refund_differs"]

@@ -12,8 +12,9 @@ def take_number(conn: Connection, order_id: int) -> str:
     """Give a locked order that is being paid the year's next number.
 
     Call it last in the transaction that writes `paid_at`: the year's row stays locked until it ends.
-    The invoice is issued at the transaction's own time, and its year is that moment's in the shop. A second number for
-    one order is refused by `invoices_pkey`.
+    Its year is that of the transaction's beginning, in the shop. It is issued once the year's row is ours, and within
+    that year, so that a higher number never has an earlier day. A second number for one order is refused by
+    `invoices_pkey`.
     """
     row = conn.execute(
         """
@@ -24,7 +25,10 @@ def take_number(conn: Connection, order_id: int) -> str:
             RETURNING year, last_serial
         )
         INSERT INTO invoices (order_id, year, serial, created_at)
-        SELECT %(order_id)s, year, last_serial, now() FROM counter
+        SELECT %(order_id)s, year, last_serial, greatest(now(), least(
+            clock_timestamp(),
+            make_timestamptz(year + 1, 1, 1, 0, 0, 0, 'Asia/Jakarta') - interval '1 microsecond'
+        )) FROM counter
         RETURNING number""",
         {"order_id": order_id},
     ).fetchone()

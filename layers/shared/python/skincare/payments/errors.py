@@ -158,10 +158,10 @@ class RefundTooEarly(GatewayUnavailable):
 
 
 class RefundOvertaken(PermanentError):
-    """A refund that was refused cannot be sent again: its money is gone or asked for by another refund."""
+    """A refund cannot be sent, or sent again: its money is gone, or asked for by another refund."""
 
     def __init__(self, key: str) -> None:
-        super().__init__(f"refund {key} was refused, and not enough of its payment is left to send it again")
+        super().__init__(f"refund {key} is not sent: not enough of its payment is left")
 
 
 class AttemptsUnasked(TransientError):

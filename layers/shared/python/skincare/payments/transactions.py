@@ -176,20 +176,12 @@ class _Books:
                 self._note(event, AnomalyKind.PAID_TWICE_DIFFERENTLY)
 
     def book_refunds(self) -> None:
-        """Book each refund once. Where they do not all fit, those that we asked for come first, then the earlier."""
+        """Book each refund once. Where they do not all fit, those that went as we asked come first (`_turn`)."""
         by_key: defaultdict[str, list[PaymentEvent]] = defaultdict(list)
         for event in self._told(*_REFUNDS):
             by_key[event.refund_key or ""].append(event)
-        refunds = {key: self._refund(key, told) for key, told in by_key.items()}
-        for key, refund in sorted(
-            refunds.items(),
-            key=lambda each: (
-                each[0] not in self.asked,
-                each[1].occurred_at or NEVER,
-                -each[1].amount_rupiah,
-                each[0],
-            ),
-        ):
+        for key, told in sorted(by_key.items(), key=lambda each: self._turn(*each)):
+            refund = self._refund(key, told)
             if self.paid_by is None:
                 self._note(refund, AnomalyKind.REFUND_WITHOUT_PAYMENT)
             elif not 0 < refund.amount_rupiah <= self._left:
@@ -229,19 +221,34 @@ class _Books:
         amount = self.paid_by.amount_rupiah if self.paid_by else 0
         return amount - self.refunded - self.charged_back
 
+    def _turn(self, key: str, told: list[PaymentEvent]) -> tuple[object, ...]:
+        """When a refund is booked: those that went as we asked, then others that we asked for, then the earlier."""
+        expected = self._expected(key)
+        return (
+            all(each.amount_rupiah != expected for each in told),
+            key not in self.asked,
+            min(each.occurred_at or NEVER for each in told),
+            -(expected or 0),
+            sorted(-each.amount_rupiah for each in told),
+            key,
+        )
+
+    def _expected(self, key: str) -> int | None:
+        """Return what we asked for of this transaction by a refund."""
+        asked = self.asked.get(key)
+        return asked.amount_rupiah if asked and asked.transaction == self.events[0].transaction else None
+
     def _refund(self, key: str, told: list[PaymentEvent]) -> PaymentEvent:
-        """Choose the event that tells a refund: what we asked for, otherwise the largest amount that came at all.
+        """Choose the event that tells a refund: of those that can be, what we asked for, otherwise the largest.
 
         The largest, because what may still be given back must not be too much.
         """
-        asked = self.asked.get(key)
-        expected = asked.amount_rupiah if asked and asked.transaction == told[0].transaction else None
-        came = self.paid_by.amount_rupiah if self.paid_by else 0
+        asked, expected = self.asked.get(key), self._expected(key)
         chosen = min(
             told,
             key=lambda each: (
+                not 0 < each.amount_rupiah <= self._left,
                 each.amount_rupiah != expected,
-                not 0 < each.amount_rupiah <= came,
                 -each.amount_rupiah,
                 each.rank,
             ),

@@ -14,7 +14,7 @@ def issue(conn: Connection, order_id: int, *, credited_rupiah: int) -> str | Non
     """Credit so much of a locked order's invoice in all; return the number of the credit note for what is new of it.
 
     None where that much, or more, is credited, or where there is no invoice. Call it late in the transaction: the
-    year's row stays locked until it ends.
+    year's row stays locked until it ends. As with invoices a higher number never has an earlier day.
     """
     row = conn.execute(
         """
@@ -29,8 +29,12 @@ def issue(conn: Connection, order_id: int, *, credited_rupiah: int) -> str | Non
             ON CONFLICT (year) DO UPDATE SET last_serial = c.last_serial + 1
             RETURNING year, last_serial
         )
-        INSERT INTO credit_notes (order_id, year, serial, amount_rupiah, credited_rupiah)
-        SELECT d.order_id, c.year, c.last_serial, %(credited_rupiah)s - d.before, %(credited_rupiah)s
+        INSERT INTO credit_notes (order_id, year, serial, amount_rupiah, credited_rupiah, created_at)
+        SELECT d.order_id, c.year, c.last_serial, %(credited_rupiah)s - d.before, %(credited_rupiah)s,
+            greatest(now(), least(
+                clock_timestamp(),
+                make_timestamptz(c.year + 1, 1, 1, 0, 0, 0, 'Asia/Jakarta') - interval '1 microsecond'
+            ))
         FROM due d, counter c
         RETURNING number""",
         {"order_id": order_id, "credited_rupiah": credited_rupiah},

@@ -43,11 +43,13 @@ def refundable(
     """
     rows = conn.execute(
         """
-        SELECT p.gateway, p.transaction_id, p.amount_rupiah - p.refunded_rupiah - p.charged_back_rupiah - coalesce((
-            SELECT sum(r.amount_rupiah) FROM refunds r
-            WHERE r.order_id = p.order_id AND r.gateway = p.gateway AND r.transaction_id = p.transaction_id
-                AND r.state IN ('requested', 'sent')
-        ), 0)::bigint
+        SELECT p.gateway, p.transaction_id, greatest(0,
+            p.amount_rupiah - p.refunded_rupiah - p.charged_back_rupiah - coalesce((
+                SELECT sum(r.amount_rupiah) FROM refunds r
+                WHERE r.order_id = p.order_id AND r.gateway = p.gateway AND r.transaction_id = p.transaction_id
+                    AND r.state IN ('requested', 'sent')
+            ), 0)::bigint
+        )
         FROM payments p
         WHERE p.order_id = %(order_id)s AND CASE
             WHEN %(transaction_id)s::text IS NOT NULL THEN p.transaction_id = %(transaction_id)s
@@ -113,17 +115,20 @@ def asked_for(conn: Connection, order_id: int) -> dict[str, AskedRefund]:
 
 
 def take_up(conn: Connection, key: str) -> bool:
-    """Let a refused refund of a locked order be asked for again; False where not enough of its payment is left."""
+    """Let a refund of a locked order go out, refused before or not; False where too little of its payment is left.
+
+    False also where it was sent before.
+    """
     cur = conn.execute(
         """
         UPDATE refunds r SET state = 'requested', refusal = NULL
         FROM payments p
-        WHERE r.key = %(key)s AND r.state = 'refused'
+        WHERE r.key = %(key)s AND r.state IN ('requested', 'refused')
             AND p.gateway = r.gateway AND p.transaction_id = r.transaction_id
             AND r.amount_rupiah <= p.amount_rupiah - p.refunded_rupiah - p.charged_back_rupiah - coalesce((
                 SELECT sum(o.amount_rupiah) FROM refunds o
                 WHERE o.order_id = r.order_id AND o.gateway = r.gateway AND o.transaction_id = r.transaction_id
-                    AND o.state IN ('requested', 'sent')
+                    AND o.state IN ('requested', 'sent') AND o.key <> r.key
             ), 0)""",
         {"key": key},
     )

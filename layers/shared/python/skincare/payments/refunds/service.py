@@ -65,17 +65,13 @@ def request_refund(conn: Connection, request: RefundRequest) -> RefundRow:
 def send_refund(key: str, *, database: Database, gateways: Gateways) -> None:
     """Ask the gateway for a refund, unless that is done; one that was refused before is asked for again.
 
-    Asking twice is harmless: the gateway takes a key once. No connection is held meanwhile. Raises `RefundUnknown`,
-    `RefundOvertaken`, `GatewayUnavailable`, and `GatewayRefused` once the refusal is written down.
+    Not where its money is gone by now: a bank may have taken it, or somebody gave it back in the gateway's dashboard,
+    while the refund waited. Asking twice is harmless: the gateway takes a key once. No connection is held meanwhile.
+    Raises `RefundUnknown`, `RefundOvertaken`, `GatewayUnavailable`, and `GatewayRefused` once the refusal is written
+    down.
     """
-    with database.connection() as conn:
-        refund = repository.find(conn, key)
+    refund = _take_up(key, database=database)
     if refund is None:
-        raise RefundUnknown(key)
-    if refund.state == "refused":
-        _take_up(refund, database=database)
-    elif refund.state != "requested":
-        logger.info("refund.sent_before", refund_key=key, order_number=refund.order_number, state=refund.state)
         return
     client = gateways.get(refund.gateway)
     if client is None:
@@ -93,13 +89,26 @@ def send_refund(key: str, *, database: Database, gateways: Gateways) -> None:
     logger.info("refund.sent", refund_key=key, order_number=refund.order_number, amount_rupiah=refund.amount_rupiah)
 
 
-def _take_up(refund: RefundRow, *, database: Database) -> None:
-    """Count the money of a refused refund as on its way again; raises `RefundOvertaken` where another took it."""
+def _take_up(key: str, *, database: Database) -> RefundRow | None:
+    """Return a refund that is to be sent, whose money counts as on its way; None where it was sent before.
+
+    Raises `RefundUnknown`, and `RefundOvertaken` where its money is gone: then it is refused.
+    """
     with database.connection() as conn, conn.transaction():
-        lock_order(conn, refund.order_number)
-        if not repository.take_up(conn, refund.key):
-            raise RefundOvertaken(refund.key)
-    logger.info("refund.taken_up", refund_key=refund.key, order_number=refund.order_number)
+        found = repository.find(conn, key)
+        if found is None:
+            raise RefundUnknown(key)
+        lock_order(conn, found.order_number)
+        is_taken = repository.take_up(conn, key)
+        if not is_taken:
+            repository.mark_refused(conn, key, refusal="not enough of its payment is left")
+            found = repository.find(conn, key)
+    if found is not None and found.state in {"sent", "booked"}:
+        logger.info("refund.sent_before", refund_key=key, order_number=found.order_number, state=found.state)
+        return None
+    if not is_taken:
+        raise RefundOvertaken(key)
+    return found
 
 
 def _same(known: RefundRow, request: RefundRequest) -> RefundRow:

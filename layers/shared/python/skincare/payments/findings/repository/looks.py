@@ -33,7 +33,8 @@ def of_events(conn: Connection) -> Piece:
             FROM set_aside_events s JOIN payment_events e ON e.id = s.event_id
             JOIN orders o ON o.order_number = e.order_number
             WHERE s.set_aside_at > now() - %(look_back)s AND e.status = 'paid' AND NOT EXISTS (
-                SELECT 1 FROM payments p WHERE p.gateway = e.gateway AND p.transaction_id = e.transaction_id
+                SELECT 1 FROM payments p
+                WHERE p.gateway = e.gateway AND p.transaction_id = e.transaction_id AND p.event_id IS NOT NULL
             )
             ORDER BY s.set_aside_at LIMIT %(limit)s
         ) UNION ALL (
