@@ -168,8 +168,8 @@ _SENTENCES = {
     "needs_even_paid": "left alone: their payment event says that a customer has paid; --even-paid gives it up.",
     "events_set_aside": "payment events were set aside with them: `payments take-up` takes that back.",
     "not_dead_any_more": "left alone: they came back, or died again, meanwhile.",
-    "not_dead": "are not dead, or nobody knows them.",
-    "unknown": "nobody knows.",
+    "not_dead": "are not dead, or unknown.",
+    "unknown": "are unknown.",
 }
 
 

@@ -100,7 +100,7 @@ def cancel(
     stage: Stage = LOCAL,
     as_json: AsJson = False,
 ) -> None:
-    """Cancel jobs that are not finished; one that runs goes on, and what it reports is not heard."""
+    """Cancel unfinished jobs; a running handler is not interrupted, its outcome is ignored."""
     from oncall.job_requests import Which
     from oncall.requests import Cancel
 

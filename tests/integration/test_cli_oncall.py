@@ -293,7 +293,7 @@ class TestDlqDiscard:
         assert ledger.row(conn, job.job_id)["state"] == "cancelled"
         again = run("dlq", "discard", job.job_id, "--reason", "a test order")
         assert again.exit_code == 1
-        assert "1 are not dead, or nobody knows them." in again.stdout
+        assert "1 are not dead, or unknown." in again.stdout
 
 
 class TestJobs:

@@ -94,7 +94,7 @@ function tell(action, answers) {
   const advice = heard ? [] : ["So the shop does not know it yet: choose “once” and tell it again."];
   showResult(byId("result"), {
     good: heard,
-    title: `${DONE[action] ?? "Told again"}${heard ? "" : ", but the shop did not take it"}`,
+    title: `${DONE[action] ?? "Sent again"}${heard ? "" : ", but the shop did not take it"}`,
     lines: [...said, ...advice],
     action: element("p", {}, element("a", { href: "/_local/#orders" }, "Back to the shop")),
   });
