@@ -31,7 +31,9 @@ def on(switches: Annotated[list[Switch], typer.Argument(help="What to break.")])
 
 
 @app.command()
-def off(switches: Annotated[list[Switch] | None, typer.Argument(help="What to repair; all by default.")] = None) -> None:
+def off(
+    switches: Annotated[list[Switch] | None, typer.Argument(help="What to repair; all by default.")] = None,
+) -> None:
     """Repair something, or everything."""
     with plain_errors():
         _turn([switch.value for switch in switches] if switches else ["all"], on=False)
