@@ -206,7 +206,7 @@ async function showMessage(message) {
 async function closeMessage(message) {
   const reason = await confirm({
     title: `Close message ${message.id}?`,
-    lines: ["It was dealt with: it is listed no more, and kept."],
+    lines: ["It was dealt with: it is no longer listed, but kept."],
     yes: "Close",
     needsReason: true,
   });
