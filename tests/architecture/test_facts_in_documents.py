@@ -180,7 +180,7 @@ class TestACount:
             ("docs/deploy.md", r"the migrator applied (\w+) migrations", migrations()),
             ("docs/runbooks/README.md", r"A test makes (\w+) of these failures", runbooks_in_the_game_day()),
             ("CHANGELOG.md", r"a game day that makes (\w+) failures", runbooks_in_the_game_day()),
-            ("CHANGELOG.md", r"webhooks of (\w+) gateways", len(GATEWAYS)),
+            ("CHANGELOG.md", r"Webhooks of (\w+) gateways", len(GATEWAYS)),
             ("docs/http.md", r"(\d+) KiB", HTTP.max_body_bytes // 1024),
         ],
     )
