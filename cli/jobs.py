@@ -155,7 +155,7 @@ def revive(
     stage: Stage = LOCAL,
     as_json: AsJson = False,
 ) -> None:
-    """Bring cancelled and discarded jobs back as if they were new; each handler checks whether its work is still needed."""
+    """Bring cancelled and discarded jobs back as if they were new; handlers check whether work is left."""
     from oncall.job_requests import Revive, Which
 
     oncall = OnCall(stage)
