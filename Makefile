@@ -50,7 +50,7 @@ test: ## Run the tests (PYTEST_ARGS='-k checkout' narrows them, SEED=7 repeats o
 	@exec scripts/setup dev
 	@exec $(PYTEST) $(PYTEST_ARGS)
 
-test-long: ## Run what tests try at random, many times instead of a few (SEED=7 repeats one)
+test-long: ## Run the randomized tests many times instead of a few (SEED=7 repeats one)
 	@exec scripts/setup dev
 	@exec $(PYTEST) --long $(PYTEST_ARGS)
 
@@ -75,7 +75,7 @@ bench: ## Measure, print a table and write bench/results.json (BENCH_ARGS='--qui
 	@exec scripts/setup dev
 	@exec $(PYTHON_BIN) -m bench $(BENCH_ARGS)
 
-format: ## Format the code and mend what can be mended
+format: ## Format the code and fix what can be fixed
 	@exec scripts/setup dev
 	@exec .venv/bin/ruff check --fix
 	@exec .venv/bin/ruff format

@@ -1,4 +1,4 @@
-"""`skincare chaos …`: break parts of the running local system and mend them, as docs/local-page.md describes."""
+"""`skincare chaos …`: break parts of the running local system and repair them, as docs/local-page.md describes."""
 
 from typing import Annotated, Any
 
@@ -31,8 +31,10 @@ def on(switches: Annotated[list[Switch], typer.Argument(help="What to break.")])
 
 
 @app.command()
-def off(switches: Annotated[list[Switch] | None, typer.Argument(help="What to mend; all by default.")] = None) -> None:
-    """Mend something, or everything."""
+def off(
+    switches: Annotated[list[Switch] | None, typer.Argument(help="What to repair; all by default.")] = None,
+) -> None:
+    """Repair something, or everything."""
     with plain_errors():
         _turn([switch.value for switch in switches] if switches else ["all"], on=False)
 

@@ -95,7 +95,7 @@ def redrive(
     stage: Stage = LOCAL,
     as_json: AsJson = False,
 ) -> None:
-    """Bring dead jobs back to life. Stopped anywhere, the same command goes on where it was."""
+    """Enqueue dead jobs again. After an interruption the same command continues where it stopped."""
     oncall = OnCall(stage)
     which = selected(
         oncall,
@@ -129,7 +129,7 @@ def _tell(done: Redriven, stage: str) -> None:
     )
     _tell_left(done.counts)
     if done.stopped:
-        print("Stopped. The same command goes on from here.")
+        print("Interrupted. The same command continues from here.")
     elif done.job_ids:
         print(
             f"\nNext:\n  skincare dlq list{_of(stage)}\n  skincare jobs watch {' '.join(done.job_ids[:3])}{_of(stage)}"
@@ -168,8 +168,8 @@ _SENTENCES = {
     "needs_even_paid": "left alone: their payment event says that a customer has paid; --even-paid gives it up.",
     "events_set_aside": "payment events were set aside with them: `payments take-up` takes that back.",
     "not_dead_any_more": "left alone: they came back, or died again, meanwhile.",
-    "not_dead": "are not dead, or nobody knows them.",
-    "unknown": "nobody knows.",
+    "not_dead": "are not dead, or unknown.",
+    "unknown": "are unknown.",
 }
 
 
@@ -235,7 +235,7 @@ def discard(
 def quarantined(
     message: Annotated[int, typer.Argument(metavar="ID", min=1)], *, stage: Stage = LOCAL, as_json: AsJson = False
 ) -> None:
-    """Print a quarantined message whole. Whoever sent it may have put anything into it."""
+    """Print a quarantined message in full. Its content comes from outside and is not trusted."""
     from oncall.requests import ShowQuarantined
 
     found = OnCall(stage).ask(ShowQuarantined(message_id=message))
@@ -265,7 +265,7 @@ def close(
     stage: Stage = LOCAL,
     as_json: AsJson = False,
 ) -> None:
-    """Note that a quarantined message was dealt with; it is listed no more and kept."""
+    """Record that a quarantined message was dealt with; it is no longer listed, but kept."""
     from oncall.requests import CloseQuarantined
 
     oncall = OnCall(stage)

@@ -100,7 +100,7 @@ def cancel(
     stage: Stage = LOCAL,
     as_json: AsJson = False,
 ) -> None:
-    """Cancel jobs that are not finished; one that runs goes on, and what it reports is not heard."""
+    """Cancel unfinished jobs; a running handler is not interrupted, its outcome is ignored."""
     from oncall.job_requests import Which
     from oncall.requests import Cancel
 
@@ -155,7 +155,7 @@ def revive(
     stage: Stage = LOCAL,
     as_json: AsJson = False,
 ) -> None:
-    """Bring cancelled and discarded jobs back as if they were new; each looks for itself whether it is still needed."""
+    """Bring cancelled and discarded jobs back as if they were new; handlers check whether work is left."""
     from oncall.job_requests import Revive, Which
 
     oncall = OnCall(stage)

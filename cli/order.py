@@ -18,7 +18,7 @@ def order(
     stage: Stage = LOCAL,
     as_json: AsJson = False,
 ) -> None:
-    """Print what happened to an order, oldest first, without a word about who ordered."""
+    """Print what happened to an order, oldest first, without personal data."""
     from oncall.requests import ShowOrder
 
     story = OnCall(stage).ask(typed(ShowOrder, order_number=number))

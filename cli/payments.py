@@ -26,7 +26,7 @@ def payments() -> None:
 
 @app.command("list")
 def list_command(*, stage: Stage = LOCAL, as_json: AsJson = False) -> None:
-    """Print events that wait, could not be read or told something else than was confirmed, and open anomalies."""
+    """Print events that wait, could not be read or differ from what was confirmed, and open anomalies."""
     from oncall.requests import ShowPayments
 
     found = OnCall(stage).ask(ShowPayments())
@@ -49,7 +49,7 @@ def list_command(*, stage: Stage = LOCAL, as_json: AsJson = False) -> None:
         )
     if found.corrected:
         print_table(
-            ("event", "gateway", "order", "told", "amount", "confirmed", "amount", "when"),
+            ("event", "gateway", "order", "reported", "amount", "confirmed", "amount", "when"),
             [
                 (
                     e.id,
@@ -63,11 +63,11 @@ def list_command(*, stage: Stage = LOCAL, as_json: AsJson = False) -> None:
                 )
                 for e in found.corrected
             ],
-            title="\nTold otherwise than confirmed, in the last week",
+            title="\nReported otherwise than confirmed, in the last week",
         )
     if found.anomalies:
         print_table(
-            ("id", "kind", "task", "order", "expected", "told", "give back", "found"),
+            ("id", "kind", "task", "order", "expected", "reported", "give back", "found"),
             [
                 (
                     a.id,
@@ -228,7 +228,7 @@ def refund(
         str, typer.Argument(metavar="ORDER", parser=read_order_number, help="The order's number, as heard or written.")
     ],
     *,
-    reason: Annotated[str, typer.Option(help="Why; the gateway is told, and it is written down.")],
+    reason: Annotated[str, typer.Option(help="Why; it is sent to the gateway and written down.")],
     amount: Annotated[
         int | None,
         typer.Option(metavar="RUPIAH", parser=read_rupiah, help="59000 or Rp59.000; all that is left by default."),
@@ -267,7 +267,7 @@ def refund(
 
 @app.command()
 def reconcile(*, stage: Stage = LOCAL, as_json: AsJson = False) -> None:
-    """Hold orders and payments against each other, mend what is safe, and print what was mended and found."""
+    """Compare orders and payments, fix what is safe, and print what was fixed and found."""
     from oncall.requests import Reconcile
 
     oncall = OnCall(stage)
@@ -282,7 +282,7 @@ def reconcile(*, stage: Stage = LOCAL, as_json: AsJson = False) -> None:
     if as_json:
         print_json(result)
         return
-    rows = [("enqueued anew", *each) for each in result.mended] + [("to look at", *each) for each in result.findings]
+    rows = [("enqueued anew", *each) for each in result.mended] + [("to review", *each) for each in result.findings]
     if rows:
         print_table(("", "kind", "subject"), rows, title="Reconciliation")
-    print(f"{len(result.mended)} mended, {len(result.findings)} to look at.")
+    print(f"{len(result.mended)} fixed, {len(result.findings)} to review.")

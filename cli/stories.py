@@ -36,7 +36,7 @@ def print_job(oncall: OnCall, job_id: UUID, *, as_json: bool) -> None:
             "tried again at": job.retry_at,
             "ended": job.finished_at,
             "attempts": f"{job.attempts} since it was enqueued or redriven, {job.crashes} crashes",
-            "deaths": job.dead_letter_no,
+            "dead-lettered": f"{job.dead_letter_no} times",
             "last error": f"{job.error_class}: {job.error_message}" if job.error_class else None,
             "release": story.release,
             "run again?": f"{'yes' if story.safe else 'no'}: {story.why}",

@@ -14,7 +14,7 @@ from skincare.jobs.queues import QueueName
 
 
 def worker(queue: Annotated[QueueName, typer.Option(help="The queue to drain.")]) -> None:
-    """Drain a queue until Ctrl-C or SIGTERM, then finish or hand back what runs.
+    """Drain a queue until Ctrl-C or SIGTERM, then finish or release what runs.
 
     In a container the environment says where everything is, as it does for the functions; without
     DATABASE_URL this works for the local system of this PORT.

@@ -81,7 +81,7 @@ class _Demonstration:
         finally:
             _say(self._timeline.text())
         orders = len(self._placed)
-        _say(f"{orders} orders, {orders} mails: each customer who ordered was told so once.")
+        _say(f"{orders} orders, {orders} mails: each customer got one confirmation.")
 
     def _buys(self, who: str, items: list[tuple[str, int]], *, locale: str = "id") -> None:
         client = self._customer(who, items, locale=locale)

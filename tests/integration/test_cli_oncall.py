@@ -262,7 +262,7 @@ class TestDlqRedrive:
         result = run("dlq", "redrive", "--all")
         assert result.exit_code == 1
         assert "100 of 103 redriven" in result.stdout
-        assert "goes on from here" in result.stdout
+        assert "continues from here" in result.stdout
         assert as_json(run("dlq", "redrive", "--all", "--json"))["matched"] == 3
 
     def test_that_loses_its_function_tells_how_far_it_came(
@@ -293,7 +293,7 @@ class TestDlqDiscard:
         assert ledger.row(conn, job.job_id)["state"] == "cancelled"
         again = run("dlq", "discard", job.job_id, "--reason", "a test order")
         assert again.exit_code == 1
-        assert "1 are not dead, or nobody knows them." in again.stdout
+        assert "1 are not dead, or unknown." in again.stdout
 
 
 class TestJobs:

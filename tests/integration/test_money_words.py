@@ -278,9 +278,9 @@ class TestAnEventThatWasCorrected:
         told: dict[str, list[Any]] = {}
         for each in story.happenings:
             told.setdefault(each.what, []).append(each.detail)
-        assert any("midtrans tells voided" in detail for detail in told["payment event received"])
+        assert any("midtrans reports voided" in detail for detail in told["payment event received"])
         assert all(detail.startswith("midtrans paid, Rp150.000") for detail in told["payment event applied"])
-        assert sum("not what was told" in detail for detail in told["payment event applied"]) == 1
+        assert sum("not as reported" in detail for detail in told["payment event applied"]) == 1
 
     def test_is_listed_and_counted(self, app: App, conn: Connection) -> None:
         number = self.forge(app, conn)

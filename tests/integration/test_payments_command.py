@@ -87,11 +87,11 @@ class TestReconcile:
     def test_prints_what_it_found(self, run: Run, app: App, conn: Connection) -> None:
         number = new_order(conn)
         tell(app, number, "paid")
-        assert run("reconcile").stdout == "0 mended, 0 to look at.\n"
+        assert run("reconcile").stdout == "0 fixed, 0 to review.\n"
         conn.execute("UPDATE orders SET status = 'refunded'")
         result = run("reconcile")
         assert result.exit_code == 0
         assert number in result.stdout
-        assert result.stdout.endswith("0 mended, 1 to look at.\n")
+        assert result.stdout.endswith("0 fixed, 1 to review.\n")
         told = json.loads(run("reconcile", "--json").stdout)
         assert told == {"mended": [], "findings": [["order_differs_from_payment", number]], "finished": True}

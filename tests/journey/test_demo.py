@@ -16,6 +16,6 @@ class TestTheDemonstration:
         for who, result in [("double-click", "201 SKN-"), ("too-late", "409 out_of_stock"), ("broken-app", "400 ")]:
             assert any(who in line and result in line for line in lines)
         assert lines[-2:] == [
-            "3 orders, 3 mails: each customer who ordered was told so once.",
+            "3 orders, 3 mails: each customer got one confirmation.",
             "Everything is stopped.",
         ]

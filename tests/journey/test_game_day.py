@@ -134,11 +134,11 @@ class OnCall:
     def follow(self, runbook: str, *, mend: Callable[[], None] = lambda: None) -> list[int]:
         """Type every `skincare` command of a runbook, in its order; return their exit codes.
 
-        A command that says in its comment that something is mended waits for it: `mend` is called before.
+        A command whose comment says that something is fixed waits for that: `mend` is called before.
         """
         codes = []
         for command, comment in runbook_commands((ROOT / f"docs/runbooks/{runbook}.md").read_text()):
-            if "mended" in comment:
+            if "fixed" in comment:
                 mend()
             words = shlex.split(self._filled(command.replace(" --stage prod", "")))
             done = self.terminals.cli(*words)
@@ -317,7 +317,7 @@ class TestAStrayPaymentEvent:
         assert "Set aside; nothing waits for it any more." in oncall.screen
         for metric in (Metric.UNAPPLIED_PAYMENT_EVENTS, Metric.QUARANTINED_PAYMENT_EVENTS, Metric.DEAD_JOBS):
             assert oncall.gauge(metric) == 0, metric
-        assert "0 mended" in oncall.terminals.cli("payments", "reconcile").stdout
+        assert "0 fixed" in oncall.terminals.cli("payments", "reconcile").stdout
 
 
 class TestForgedWebhooks:

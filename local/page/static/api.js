@@ -69,7 +69,7 @@ export class Customer {
     }
     if (response.status === 202) return null;
     if (response.ok) return response.blob();
-    const fallback = { title: "The file cannot be had", detail: "", status: response.status, code: "unknown" };
+    const fallback = { title: "The file is not available", detail: "", status: response.status, code: "unknown" };
     throw new Problem({ ...fallback, ...(await response.json().catch(() => ({}))) }, null);
   }
 

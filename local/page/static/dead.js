@@ -66,7 +66,7 @@ function buildGroup(group) {
 function buildJob(job, group) {
   const about = [job.order_number ?? "no order", plural(job.attempts, "attempt")];
   if (job.crashes) about.push(plural(job.crashes, "crash", "crashes"));
-  if (job.dead_letter_no > 1) about.push(`death ${job.dead_letter_no}`);
+  if (job.dead_letter_no > 1) about.push(`dead-lettered ${job.dead_letter_no} times`);
   if (job.state === "investigated") about.push("somebody looks into it");
   const which = `${jobName(job.job_type)} of ${job.order_number ?? job.id}`;
   return element(
@@ -206,7 +206,7 @@ async function showMessage(message) {
 async function closeMessage(message) {
   const reason = await confirm({
     title: `Close message ${message.id}?`,
-    lines: ["It was dealt with: it is listed no more, and kept."],
+    lines: ["It was dealt with: it is no longer listed, but kept."],
     yes: "Close",
     needsReason: true,
   });

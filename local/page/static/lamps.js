@@ -1,4 +1,4 @@
-// The alarms that would sound on AWS, and the switches that make them sound.
+// The alarms that would fire on AWS, and the switches that make them fire.
 
 import { act, Problem } from "./api.js";
 import { byId, duration, element, plural, say, showItems, showResult } from "./dom.js";
@@ -10,11 +10,11 @@ export function openSwitches() {
 
 export function showLamps(lamps) {
   const count = lamps.filter((lamp) => lamp.lit).length;
-  say(byId("lamps-empty"), count ? `${plural(count, "alarm")} would sound.` : "No alarm would sound.");
+  say(byId("lamps-empty"), count ? `${plural(count, "alarm")} would fire.` : "No alarm would fire.");
   showItems(byId("lamp-list"), lamps.map(rounded), (lamp) => lamp.name, buildLamp);
 }
 
-/** Say how many alarms would sound, nothing where none would. */
+/** Say how many alarms would fire, nothing where none would. */
 export function lit(lamps) {
   const count = lamps.filter((lamp) => lamp.lit).length;
   return count ? plural(count, "alarm") : "";
@@ -32,7 +32,7 @@ function buildLamp({ name, value, threshold, unit, runbook, lit }) {
     "li",
     { className: lit ? "is-lit" : "" },
     element("h3", {}, element("span", { className: "bulb", "aria-hidden": "true" }), name),
-    element("p", { className: "number" }, `${lit ? "lit" : "dark"}: ${now} (from ${limit})`),
+    element("p", { className: "number" }, `${lit ? "firing" : "quiet"}: ${now} (from ${limit})`),
     element("code", { className: "quiet" }, runbook),
   );
 }

@@ -21,7 +21,7 @@ const STEPS = {
   retry_planned: ["to be tried again", "is-wait"],
   job_completed: ["done", "is-good"],
   job_dead: ["given up: a dead letter", "is-bad"],
-  job_cancelled: ["called off", ""],
+  job_cancelled: ["cancelled", ""],
   mail_sent: ["sent", "is-good"],
   mail_undeliverable: ["cannot be delivered", "is-bad"],
 };
@@ -143,7 +143,7 @@ function buildStep(step, first) {
   return element(
     "li",
     { className: noMail ? "" : tone },
-    element("span", {}, noMail ? `${jobName(step.about)} was not wanted any more` : told(step)),
+    element("span", {}, noMail ? `${jobName(step.about)} was no longer needed` : told(step)),
     time,
     step.detail ? element("span", { className: "why" }, step.detail) : null,
   );

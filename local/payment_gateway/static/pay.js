@@ -91,10 +91,10 @@ const saidBy = (body) => (body?.code ? `${body.code}. ${body.detail}` : JSON.str
 function tell(action, answers) {
   const heard = answers.every((answer) => answer.status === 200);
   const said = answers.map((answer) => `The shop answered ${answer.status || "nothing"}: ${saidBy(answer.body)}`);
-  const advice = heard ? [] : ["So the shop does not know it yet: choose “once” and tell it again."];
+  const advice = heard ? [] : ["So the shop does not know it yet: choose “once” and send it again."];
   showResult(byId("result"), {
     good: heard,
-    title: `${DONE[action] ?? "Told again"}${heard ? "" : ", but the shop did not take it"}`,
+    title: `${DONE[action] ?? "Sent again"}${heard ? "" : ", but the shop did not take it"}`,
     lines: [...said, ...advice],
     action: element("p", {}, element("a", { href: "/_local/#orders" }, "Back to the shop")),
   });

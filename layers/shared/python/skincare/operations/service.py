@@ -32,7 +32,7 @@ LIST_LIMIT = 200
 
 
 _CRASHED = RunAgain(
-    safe=False, why=f"took its worker down {CRASH_LIMIT} times; not before a release that mends it (--even-crashed)"
+    safe=False, why=f"took its worker down {CRASH_LIMIT} times; not before a release that fixes it (--even-crashed)"
 )
 
 

@@ -115,27 +115,27 @@ def past_use(conn: Connection, job_ids: Sequence[JobId]) -> dict[JobId, str]:
                 END
                 WHEN 'send_payment_received_email' THEN CASE
                     WHEN o.id IS NULL AND w.order_number IS NOT NULL THEN 'there is no such order'
-                    WHEN t.status IS NOT NULL THEN 'the customer was told, or cannot be'
+                    WHEN t.status IS NOT NULL THEN 'the customer was notified, or cannot be'
                     WHEN o.status IN ('cancelled', 'expired', 'refunded') THEN 'the order is ' || o.status
                 END
                 WHEN 'send_confirmation_email' THEN CASE
                     WHEN o.id IS NULL AND w.order_number IS NOT NULL THEN 'there is no such order'
-                    WHEN n.status IS NOT NULL THEN 'the customer was told, or cannot be'
+                    WHEN n.status IS NOT NULL THEN 'the customer was notified, or cannot be'
                     WHEN o.status IN ('cancelled', 'expired', 'refunded') THEN 'the order is ' || o.status
                 END
                 WHEN 'send_order_cancelled_email' THEN CASE
                     WHEN o.id IS NULL AND w.order_number IS NOT NULL THEN 'there is no such order'
-                    WHEN m.status IS NOT NULL THEN 'the customer was told, or cannot be'
+                    WHEN m.status IS NOT NULL THEN 'the customer was notified, or cannot be'
                     WHEN o.status <> 'cancelled' THEN 'the order is ' || o.status
                 END
                 WHEN 'send_order_expired_email' THEN CASE
                     WHEN o.id IS NULL AND w.order_number IS NOT NULL THEN 'there is no such order'
-                    WHEN m.status IS NOT NULL THEN 'the customer was told, or cannot be'
+                    WHEN m.status IS NOT NULL THEN 'the customer was notified, or cannot be'
                     WHEN o.status <> 'expired' THEN 'the order is ' || o.status
                 END
                 WHEN 'send_refund_email' THEN CASE
                     WHEN o.id IS NULL AND w.order_number IS NOT NULL THEN 'there is no such order'
-                    WHEN m.status IS NOT NULL THEN 'the customer was told, or cannot be'
+                    WHEN m.status IS NOT NULL THEN 'the customer was notified, or cannot be'
                 END
                 WHEN 'process_payment' THEN CASE
                     WHEN e.state <> 'received' THEN 'the payment event is ' || e.state

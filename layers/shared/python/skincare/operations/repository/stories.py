@@ -77,7 +77,7 @@ def order(conn: Connection, order_number: OrderNumber) -> OrderStory | None:
                 jsonb_build_array(a.gateway || ' no. ' || a.attempt_no || ', ', a.amount_rupiah)
                 FROM payment_attempts a JOIN o ON o.id = a.order_id
             UNION ALL SELECT e.received_at, 3, 'payment event received', jsonb_build_array(
-                e.gateway || ' tells ' || coalesce(e.status, 'something without meaning'),
+                e.gateway || ' reports ' || coalesce(e.status, 'something unreadable'),
                 CASE WHEN e.amount_rupiah IS NOT NULL THEN ', ' END, e.amount_rupiah,
                 ', now ' || e.state || coalesce(': ' || e.flaw, '') || ' (' || e.id || ')')
                 FROM payment_events e WHERE e.order_number = %(number)s
@@ -85,7 +85,7 @@ def order(conn: Connection, order_number: OrderNumber) -> OrderStory | None:
                 jsonb_build_array(e.gateway || ' ' || coalesce(e.confirmed_status, e.status) || ', ',
                     coalesce(e.confirmed_amount_rupiah, e.amount_rupiah),
                     CASE WHEN (e.confirmed_status, e.confirmed_amount_rupiah) <> (e.status, e.amount_rupiah)
-                        THEN ': the gateway''s own word when asked, not what was told' END,
+                        THEN ': as the gateway said when asked, not as reported' END,
                     ' (' || e.id || ')')
                 FROM payment_events e WHERE e.order_number = %(number)s AND e.applied_at IS NOT NULL
             UNION ALL SELECT p.updated_at, 5, 'payment now ' || p.status, jsonb_build_array(
@@ -95,7 +95,7 @@ def order(conn: Connection, order_number: OrderNumber) -> OrderStory | None:
                 CASE WHEN p.pays_order THEN ', pays the order' END)
                 FROM payments p JOIN o ON o.id = p.order_id
             UNION ALL SELECT a.created_at, 5, 'anomaly ' || a.id || ': ' || a.kind, jsonb_build_array(
-                a.task || ', told ', a.amount_rupiah, ', expected ', a.expected_rupiah,
+                a.task || ', reported ', a.amount_rupiah, ', expected ', a.expected_rupiah,
                 CASE WHEN a.resolved_at IS NOT NULL THEN ', resolved'
                     WHEN a.withdrawn_at IS NOT NULL THEN ', withdrawn' ELSE ', open' END)
                 FROM payment_anomalies a JOIN o ON o.id = a.order_id

@@ -39,7 +39,9 @@ def request_refund(conn: Connection, request: RefundRequest) -> RefundRow:
         return _same(known, request)
     found = repository.refundable(conn, order.id, transaction_id=request.transaction_id, anomaly_id=request.anomaly_id)
     if len(found) != 1:
-        raise RefundNotPossible("no payment of the order is meant by it" if not found else "it means two payments")
+        raise RefundNotPossible(
+            "no payment of this order matches" if not found else "two payments match: name the transaction"
+        )
     [payment] = found
     amount = payment.left_rupiah if request.amount_rupiah is None else request.amount_rupiah
     if not 0 < amount <= payment.left_rupiah:
