@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from cli.oncall import LOCAL, AsJson, Exit, OnCall, Stage, end, typed
+from cli.parameters import parsed_by
 from cli.tables import age, print_json, print_table
 from skincare.identifiers import read_order_number
 
@@ -89,7 +90,10 @@ def lift(
 @app.command()
 def resend(
     order: Annotated[
-        str, typer.Argument(metavar="ORDER", parser=read_order_number, help="The order's number, as heard or written.")
+        str,
+        typer.Argument(
+            metavar="ORDER", parser=parsed_by(read_order_number), help="The order's number, as heard or written."
+        ),
     ],
     *,
     reason: Annotated[str, typer.Option(help="Why; it is written down.")],

@@ -15,6 +15,7 @@ from cli.order import order
 from cli.outbox import outbox
 from cli.system import known_secrets, plain_errors
 from cli.worker import worker
+from skincare.text import flaw
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help="The command line of the skincare shop.")
 app.add_typer(chaos.app, name="chaos")
@@ -40,6 +41,9 @@ def token(
 
     if "@" not in email:
         raise typer.BadParameter("an address has an @", param_hint="--email")
+    for option, text in {"--email": email, "--name": name, "--locale": locale}.items():
+        if message := flaw(text or ""):
+            raise typer.BadParameter(message, param_hint=option)
     with plain_errors():
         issuer = token_issuer(known_secrets().signing_key)
     print(issuer.issue(email, name=name, locale=locale, expires_in=timedelta(seconds=expires_in)))

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from cli.oncall import LOCAL, AsJson, Exit, OnCall, Stage, end, typed
+from cli.parameters import parsed_by
 from cli.stories import print_order
 from cli.tables import print_json
 from skincare.identifiers import read_order_number
@@ -12,7 +13,10 @@ from skincare.identifiers import read_order_number
 
 def order(
     number: Annotated[
-        str, typer.Argument(metavar="ORDER", parser=read_order_number, help="The order's number, as heard or written.")
+        str,
+        typer.Argument(
+            metavar="ORDER", parser=parsed_by(read_order_number), help="The order's number, as heard or written."
+        ),
     ],
     *,
     stage: Stage = LOCAL,

@@ -9,6 +9,7 @@ import typer
 
 from cli.ids import event_id, shown
 from cli.oncall import LOCAL, AsJson, Exit, OnCall, Stage, end, typed
+from cli.parameters import parsed_by
 from cli.tables import Rupiah, age, print_json, print_said, print_table
 from skincare.identifiers import read_order_number
 from skincare.money import read_rupiah, rupiah
@@ -225,13 +226,18 @@ def _tell(change: "Change", *, as_json: bool, done: str, left: Mapping[str, str]
 @app.command()
 def refund(
     order: Annotated[
-        str, typer.Argument(metavar="ORDER", parser=read_order_number, help="The order's number, as heard or written.")
+        str,
+        typer.Argument(
+            metavar="ORDER", parser=parsed_by(read_order_number), help="The order's number, as heard or written."
+        ),
     ],
     *,
     reason: Annotated[str, typer.Option(help="Why; it is sent to the gateway and written down.")],
     amount: Annotated[
         int | None,
-        typer.Option(metavar="RUPIAH", parser=read_rupiah, help="59000 or Rp59.000; all that is left by default."),
+        typer.Option(
+            metavar="RUPIAH", parser=parsed_by(read_rupiah), help="59000 or Rp59.000; all that is left by default."
+        ),
     ] = None,
     anomaly: Annotated[int | None, typer.Option(help="The anomaly whose money goes back.")] = None,
     transaction: Annotated[str | None, typer.Option(help="The transaction; the one that pays by default.")] = None,

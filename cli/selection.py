@@ -9,6 +9,7 @@ import typer
 
 from cli.ids import job_ids, shown
 from cli.oncall import OnCall, typed
+from cli.parameters import parsed_by
 from cli.redrive import Which, which_jobs
 from cli.tables import print_said
 from skincare.identifiers import read_order_number
@@ -28,13 +29,15 @@ Jobs = Annotated[
 JobType = Annotated[str | None, typer.Option("--type", help="Only jobs of this type.")]
 ErrorClass = Annotated[str | None, typer.Option("--error", help="Only jobs whose last error is of this class.")]
 OfQueue = Annotated[str | None, typer.Option("--queue", help="Only jobs of this queue.")]
-Order = Annotated[str | None, typer.Option("--order", parser=read_order_number, help="Only jobs of this order.")]
+Order = Annotated[
+    str | None, typer.Option("--order", parser=parsed_by(read_order_number), help="Only jobs of this order.")
+]
 Before = Annotated[
     datetime | None,
     typer.Option(
         "--before",
         metavar="TIME",
-        parser=read_moment,
+        parser=parsed_by(read_moment),
         help="Only jobs that failed last before this time, such as 2026-11-30 22:27:52 WIB; WIB is the default.",
     ),
 ]

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from cli.parameters import parsed_by
 from cli.system import known_secrets, plain_errors, running_system
 from local.errors import LocalSystemError
 from skincare.identifiers import read_order_number
@@ -44,15 +45,21 @@ def secret(gateway: Annotated[GatewayName, typer.Option(help="Whose secret.")]) 
 def send(
     *,
     gateway: Annotated[GatewayName, typer.Option(help="Who sends it.")],
-    order: Annotated[str, typer.Option(parser=read_order_number, help="The order's number, as heard or written.")],
+    order: Annotated[
+        str, typer.Option(parser=parsed_by(read_order_number), help="The order's number, as heard or written.")
+    ],
     status: Annotated[str, typer.Option(help="pending, paid, failed, expired, refunded, … or the gateway's own word.")],
     amount: Annotated[
         int | None,
-        typer.Option(metavar="RUPIAH", parser=read_rupiah, help="59000 or Rp59.000; the order's total by default."),
+        typer.Option(
+            metavar="RUPIAH", parser=parsed_by(read_rupiah), help="59000 or Rp59.000; the order's total by default."
+        ),
     ] = None,
     fee: Annotated[
         int | None,
-        typer.Option(metavar="RUPIAH", parser=read_rupiah, help="What Midtrans puts on top for the customer to pay."),
+        typer.Option(
+            metavar="RUPIAH", parser=parsed_by(read_rupiah), help="What Midtrans puts on top for the customer to pay."
+        ),
     ] = None,
     bad_signature: Annotated[bool, typer.Option("--bad-signature", help="Sign with another secret.")] = False,
     duplicate: Annotated[int, typer.Option(min=0, max=100, help="How many more times to send the same event.")] = 0,

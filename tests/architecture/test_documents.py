@@ -76,6 +76,38 @@ class TestDocuments:
         assert name in seen
 
 
+def headless_tables(text: str) -> list[str]:
+    """Return the first line of each table that has no header: a viewer shows its rows as they are typed."""
+    lines = ["", *FENCE.sub("", text).splitlines(), ""]
+    return [
+        line
+        for before, line, after in zip(lines, lines[1:], lines[2:], strict=False)
+        if line.startswith("|") and not before.startswith("|") and not re.fullmatch(r"\|(?:\s*:?-+:?\s*\|)+", after)
+    ]
+
+
+def said_twice(text: str) -> list[str]:
+    """Return the long lines of prose that a text has more than once: what a merge leaves behind."""
+    lines = [line.strip() for line in FENCE.sub("", text).splitlines()]
+    return sorted({line for line in lines if len(line) > 60 and not line.startswith("|--") and lines.count(line) > 1})
+
+
+class TestTheTextOfADocument:
+    @pytest.mark.parametrize("name", DOCUMENTS)
+    def test_has_no_table_without_a_header(self, name: str) -> None:
+        assert headless_tables(text_of(name)) == []
+
+    @pytest.mark.parametrize("name", DOCUMENTS)
+    def test_says_nothing_twice(self, name: str) -> None:
+        assert said_twice(text_of(name)) == []
+
+    def test_that_a_merge_garbled_is_found(self) -> None:
+        row = "| `booked` | the gateway's event with that key was applied: the money went back |"
+        garbled = f"Then:\n\n{row}\n\n| state | meaning |\n|---|---|\n{row}\n"
+        assert headless_tables(garbled) == [row]
+        assert said_twice(garbled) == [row]
+
+
 ON_THE_COMMAND_LINE = [
     re.compile(r"<<<"),
     re.compile(r"--secret-(?:string|binary)[= ](?!file:///dev/stdin)"),

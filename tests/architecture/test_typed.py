@@ -45,7 +45,7 @@ class TestACommand:
             expected = read_moment
         if getattr(asked, "metavar", None) == "ORDER":
             expected = read_order_number
-        assert reader is expected
+        assert (reader and inspect.unwrap(reader)) is expected
 
     def test_is_looked_at(self) -> None:
         assert {"cli.order.order.number", "cli.dlq.redrive.before", "cli.webhook.send.amount"} <= {

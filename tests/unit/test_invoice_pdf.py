@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pypdf import PdfReader
 
-from skincare.invoices.lettering import BOX, from_left_to_right
+from skincare.invoices.lettering import BOX, Typeface, from_left_to_right
 from skincare.invoices.models import Invoice, Seller
 from skincare.invoices.pdf import render
 from skincare.locales import Locale
@@ -174,6 +174,38 @@ class TestANameThatTheFontLacks:
     def test_has_a_box_for_each_emoji_and_none_for_its_joiners(self) -> None:
         document = render(make_invoice(make_line("[👩‍👩‍👧🌸\ufe0f]")), SELLER)
         assert f"[{BOX * 4}]" in text_of(document.content)
+
+    @pytest.mark.parametrize(
+        "unseen",
+        [
+            "\u00ad",
+            "\u034f",
+            "\u115f",
+            "\u1160",
+            "\u17b4",
+            "\u180b",
+            "\u200b",
+            "\u200d",
+            "\u200f",
+            "\u2060",
+            "\u3164",
+            "\ufe0f",
+            "\ufeff",
+            "\uffa0",
+            "\U00013441",
+            "\U0001d159",
+            "\U000e0100",
+            "\U000e01ef",
+        ],
+    )
+    def test_has_no_box_for_what_is_drawn_as_nothing(self, unseen: str) -> None:
+        """Such as the selector of a family name's variant: the customer typed one letter, and sees one."""
+        face = Typeface("DejaVuSans")
+        assert face.known(f"Bu{unseen}di") == "Budi"
+        assert face.unknown == 0
+
+    def test_composes_what_a_joiner_held_apart(self) -> None:
+        assert Typeface("DejaVuSans").known("A\u034f\u0301nh") == "Ánh"
 
     def test_cannot_break_out_of_its_line(self) -> None:
         text = shown(make_invoice(make_line("Serum\nTotal dibayar\x00\u202e Rp0")))

@@ -46,6 +46,7 @@ those that go with many scripts."""
 _FLAW = re.compile(f"[{_REFUSED}\ud800-\udfff]")
 _FLAW_IN_LINES = re.compile(f"[{_REFUSED_IN_LINES}\ud800-\udfff]")
 _SHOWS_NOTHING = re.compile(f"[{_LINE_BREAKS}{_NOTHING}]")
+_HAS_NO_WIDTH = re.compile(f"[{_ZERO_WIDTH}]")
 _ESCAPED = re.compile(f"[{_REFUSED}{_ZERO_WIDTH}\ud800-\udfff]")
 
 _RIGHT_TO_LEFT = frozenset({"R", "AL", "AN"})
@@ -72,6 +73,14 @@ def flaw(text: str, *, lines: bool = False) -> str | None:
 def is_blank(text: str) -> bool:
     """Return whether there is nothing to look at: blanks, what has no width, and marks without a letter to stand on."""
     return all(_SHOWS_NOTHING.match(each) or unicodedata.category(each)[0] == "M" for each in text)
+
+
+def without_zero_width(text: str) -> str:
+    """Return the text without what is drawn as nothing: joiners, selectors of variants, fillers.
+
+    For what draws each character by itself and would draw these as well. Blanks and marks stay.
+    """
+    return _HAS_NO_WIDTH.sub("", text)
 
 
 def filled_line(text: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from reportlab.pdfbase import pdfmetrics
 from reportlab.pdfbase.ttfonts import TTFont
 
-from skincare.text import one_line
+from skincare.text import one_line, without_zero_width
 
 _FONTS = Path(__file__).parent / "fonts"
 
@@ -35,9 +35,10 @@ class Typeface:
         """Return a text as one line of characters that this font has.
 
         Composed, so that a letter and its marks are one glyph; what shows nothing, such as a joiner of
-        emoji, is left out.
+        emoji or the selector of a letter's variant, is left out.
         """
-        shown = (each for each in unicodedata.normalize("NFC", one_line(text)) if not _shows_nothing(each))
+        seen = (each for each in without_zero_width(one_line(text)) if unicodedata.category(each) != "Cf")
+        shown = unicodedata.normalize("NFC", "".join(seen))
         glyphs = self._font.face.charToGlyph
         characters = [each if ord(each) in glyphs else None for each in shown]
         self.unknown += characters.count(None)
@@ -108,10 +109,6 @@ def _units(text: str) -> list[str]:
 
 
 _MIRRORED = dict(zip("()[]{}<>«»", ")(][}{><»«", strict=True))
-
-
-def _shows_nothing(character: str) -> bool:
-    return unicodedata.category(character) == "Cf" or "\ufe00" <= character <= "\ufe0f"
 
 
 @cache
