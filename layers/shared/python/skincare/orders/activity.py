@@ -14,6 +14,7 @@ from skincare.jobs.catalog import (
     SendPaymentReceivedEmail,
     SendRefundEmail,
 )
+from skincare.jobs.models import JobState
 from skincare.notifications.models import Notice, NotificationStatus, NotificationType
 from skincare.orders.models import Order, OrderStatus
 
@@ -47,14 +48,13 @@ class ActivityStatus(StrEnum):
 
 
 _STATUS = {
-    "pending": ActivityStatus.WAITING,
-    "queued": ActivityStatus.WAITING,
-    "retry_waiting": ActivityStatus.WAITING,
-    "processing": ActivityStatus.WORKING,
-    "completed": ActivityStatus.DONE,
-    "dead_letter": ActivityStatus.FAILED,
-    "investigated": ActivityStatus.FAILED,
-    "cancelled": ActivityStatus.CANCELLED,
+    JobState.PENDING: ActivityStatus.WAITING,
+    JobState.QUEUED: ActivityStatus.WAITING,
+    JobState.RETRY_WAITING: ActivityStatus.WAITING,
+    JobState.PROCESSING: ActivityStatus.WORKING,
+    JobState.COMPLETED: ActivityStatus.DONE,
+    JobState.DEAD_LETTER: ActivityStatus.FAILED,
+    JobState.CANCELLED: ActivityStatus.CANCELLED,
 }
 _LIVE = {ActivityStatus.WAITING, ActivityStatus.WORKING}
 

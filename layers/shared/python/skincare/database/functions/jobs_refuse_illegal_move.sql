@@ -1,4 +1,4 @@
--- Version 1.
+-- Version 2.
 --
 -- Only a backstop: every statement names the states it expects in its WHERE. A cancelled job may be brought back by a
 -- person; it then waits to be published like a new one.
@@ -10,8 +10,7 @@ BEGIN
         WHEN 'queued' THEN NEW.state IN ('processing', 'dead_letter', 'cancelled')
         WHEN 'retry_waiting' THEN NEW.state IN ('processing', 'dead_letter', 'cancelled')
         WHEN 'processing' THEN NEW.state IN ('completed', 'retry_waiting', 'dead_letter', 'queued', 'cancelled')
-        WHEN 'dead_letter' THEN NEW.state IN ('investigated', 'processing', 'cancelled')
-        WHEN 'investigated' THEN NEW.state IN ('pending', 'processing', 'cancelled')
+        WHEN 'dead_letter' THEN NEW.state IN ('pending', 'processing', 'cancelled')
         WHEN 'cancelled' THEN NEW.state = 'pending'
         ELSE false
     END) THEN

@@ -49,7 +49,7 @@ def sweep(
             SELECT f.position, l.id, CASE
                 WHEN l.id IS NULL THEN 'foreign'
                 WHEN l.state IN ('completed', 'cancelled') THEN 'delete'
-                WHEN l.state IN ('dead_letter', 'investigated')
+                WHEN l.state = 'dead_letter'
                     THEN CASE WHEN f.dead_letter_no = l.dead_letter_no THEN 'keep' ELSE 'delete' END
                 WHEN f.dead_letter_no < l.dead_letter_no THEN 'delete'
                 WHEN l.state = 'processing' AND l.lease_until > now() THEN 'keep'
@@ -90,37 +90,22 @@ def redrive(conn: Connection, job_ids: Sequence[JobId], *, only_at: Sequence[int
     since is left alone, so that a request whose answer got lost may be repeated. Returns the dead-letter number
     of each job that was dead: the sweep may delete its messages up to that one once this is committed.
     """
-    parameters = {"ids": list(job_ids), "numbers": None if only_at is None else list(only_at)}
-    with conn.transaction():
-        conn.execute(
-            """
-            WITH wanted AS (
-                SELECT * FROM unnest(%(ids)s::uuid[], %(numbers)s::integer[]) AS w (id, dead_letter_no)
-            ), locked AS (
-                SELECT j.id FROM jobs j JOIN wanted w ON w.id = j.id
-                WHERE j.state = 'dead_letter'
-                    AND (%(numbers)s::integer[] IS NULL OR j.dead_letter_no = w.dead_letter_no)
-                ORDER BY j.id FOR UPDATE OF j
-            )
-            UPDATE jobs j SET state = 'investigated' FROM locked WHERE j.id = locked.id""",
-            parameters,
+    cur = conn.execute(
+        """
+        WITH wanted AS (
+            SELECT * FROM unnest(%(ids)s::uuid[], %(numbers)s::integer[]) AS w (id, dead_letter_no)
+        ), locked AS (
+            SELECT j.id FROM jobs j JOIN wanted w ON w.id = j.id
+            WHERE j.state = 'dead_letter'
+                AND (%(numbers)s::integer[] IS NULL OR j.dead_letter_no = w.dead_letter_no)
+            ORDER BY j.id FOR UPDATE OF j
         )
-        cur = conn.execute(
-            """
-            WITH wanted AS (
-                SELECT * FROM unnest(%(ids)s::uuid[], %(numbers)s::integer[]) AS w (id, dead_letter_no)
-            ), locked AS (
-                SELECT j.id FROM jobs j JOIN wanted w ON w.id = j.id
-                WHERE j.state = 'investigated'
-                    AND (%(numbers)s::integer[] IS NULL OR j.dead_letter_no = w.dead_letter_no)
-                ORDER BY j.id FOR UPDATE OF j
-            )
-            UPDATE jobs j SET state = 'pending', publish_at = now(), sends = 0, attempts = 0, crashes = 0,
-                budget_from = now(), retry_at = NULL
-            FROM locked WHERE j.id = locked.id RETURNING j.id, j.dead_letter_no""",
-            parameters,
-        )
-        return dict(cur.fetchall())
+        UPDATE jobs j SET state = 'pending', publish_at = now(), sends = 0, attempts = 0, crashes = 0,
+            budget_from = now(), retry_at = NULL
+        FROM locked WHERE j.id = locked.id RETURNING j.id, j.dead_letter_no""",
+        {"ids": list(job_ids), "numbers": None if only_at is None else list(only_at)},
+    )
+    return dict(cur.fetchall())
 
 
 def moved_on(conn: Connection, deaths: Mapping[JobId, int]) -> set[JobId]:
@@ -129,7 +114,7 @@ def moved_on(conn: Connection, deaths: Mapping[JobId, int]) -> set[JobId]:
         """
         SELECT w.id FROM unnest(%(ids)s::uuid[], %(numbers)s::integer[]) AS w (id, dead_letter_no)
         LEFT JOIN jobs j ON j.id = w.id AND j.dead_letter_no = w.dead_letter_no
-            AND j.state IN ('dead_letter', 'investigated')
+            AND j.state = 'dead_letter'
         WHERE j.id IS NULL""",
         {"ids": list(deaths), "numbers": list(deaths.values())},
     )
@@ -144,7 +129,7 @@ def discard(conn: Connection, job_ids: Sequence[JobId], *, only_at: Sequence[int
             SELECT * FROM unnest(%(ids)s::uuid[], %(numbers)s::integer[]) AS w (id, dead_letter_no)
         ), locked AS (
             SELECT j.id FROM jobs j JOIN wanted w ON w.id = j.id AND w.dead_letter_no = j.dead_letter_no
-            WHERE j.state IN ('dead_letter', 'investigated') ORDER BY j.id FOR UPDATE OF j
+            WHERE j.state = 'dead_letter' ORDER BY j.id FOR UPDATE OF j
         )
         UPDATE jobs j SET state = 'cancelled', publish_at = NULL, retry_at = NULL, finished_at = now()
         FROM locked WHERE j.id = locked.id RETURNING j.id""",

@@ -41,11 +41,11 @@ def claim(
         ), judged AS (
             SELECT l.id, l.job_type, l.lease_until, l.leased_at, l.retry_at, l.run_at, l.crashes,
                 l.release,
-                l.state IN ('dead_letter', 'investigated') AS dead,
+                l.state = 'dead_letter' AS dead,
                 (l.state = 'processing')::integer AS crashed,
                 CASE
                     WHEN l.state IN ('completed', 'cancelled') THEN 'done'
-                    WHEN l.state IN ('dead_letter', 'investigated')
+                    WHEN l.state = 'dead_letter'
                         THEN CASE WHEN w.dead_letter_no = l.dead_letter_no THEN 'run' ELSE 'done' END
                     WHEN l.state = 'processing' AND l.lease_until > now() THEN 'busy'
                     WHEN coalesce(l.retry_at, l.run_at) > now() THEN 'early'

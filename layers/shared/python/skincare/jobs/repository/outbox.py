@@ -48,7 +48,7 @@ def insert_again(conn: Connection, payload: JobPayload, *, order_number: str, re
         """
         SELECT 1 FROM jobs
         WHERE order_number = %(order_number)s AND job_type = %(job_type)s
-            AND state IN ('pending', 'queued', 'retry_waiting', 'dead_letter', 'investigated')
+            AND state IN ('pending', 'queued', 'retry_waiting', 'dead_letter')
         LIMIT 1 FOR NO KEY UPDATE""",
         which,
     ).fetchone()
@@ -120,7 +120,7 @@ def take_due(conn: Connection, *, limit: int, queues: Collection[QueueName] = tu
             ORDER BY publish_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
         )
         RETURNING id, job_type, queue, payload::text, publish_at, request_id, trace_id, order_number,
-            state IN ('dead_letter', 'investigated') AS dead,
+            state = 'dead_letter' AS dead,
             dead_letter_no, error_class, error_message, attempts, crashes, first_failed_at, last_failed_at, release""",
         {"limit": limit, "queues": list(queues)},
     )
@@ -188,7 +188,7 @@ def mark_published(conn: Connection, jobs: Sequence[DueJob]) -> int:
             state = CASE j.state WHEN 'pending' THEN 'queued' ELSE j.state END,
             sends = j.sends + 1,
             publish_at = now() + CASE
-                WHEN j.state IN ('dead_letter', 'investigated') THEN interval '13 days'
+                WHEN j.state = 'dead_letter' THEN interval '13 days'
                 ELSE rescue_delay(j.sends)
             END
         FROM locked WHERE j.id = locked.id""",
