@@ -6,6 +6,9 @@ import psycopg
 import pytest
 
 from skincare.database.sql_files import functions, migrations
+from tests.architecture.tree import text_of, tracked_files
+
+PRODUCT = ("layers/", "functions/", "local/", "cli/")
 
 NAMED = re.compile(r"^CREATE OR REPLACE (?:FUNCTION (\w+)\(|TRIGGER (\w+)\b)", re.MULTILINE)
 BODY = re.compile(r"AS \$\$(.*?)\$\$;", re.DOTALL)
@@ -54,3 +57,11 @@ class TestFunctionFiles:
             assert source == (body[1] if body else ""), name
         written = [trigger for each in FILES.values() for _, trigger in NAMED.findall(each.text) if trigger]
         assert sorted(name for (name,) in triggers) == sorted(written)
+
+
+class TestJobs:
+    def test_are_inserted_in_one_place(self) -> None:
+        inserts = [
+            name for name in tracked_files() if name.startswith(PRODUCT) and "INSERT INTO jobs " in text_of(name)
+        ]
+        assert inserts == ["layers/shared/python/skincare/database/functions/enqueue_job.sql"]

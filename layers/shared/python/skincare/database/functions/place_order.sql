@@ -1,4 +1,4 @@
--- Version 1.
+-- Version 2.
 --
 -- Checks out the caller's cart: one call is one transaction and one round trip.
 --
@@ -114,19 +114,14 @@ BEGIN
 
         DELETE FROM cart_items i WHERE i.user_id = p_user_id;
 
-        INSERT INTO jobs (id, job_type, queue, payload, order_number, request_id, trace_id, publish_at)
-        VALUES (
+        v_publish_at := enqueue_job(
             p_job_id, p_job_type, p_job_queue, jsonb_build_object('order_number', p_order_number),
-            p_order_number, p_request_id, p_trace_id, now() + interval '30 seconds'
-        ) RETURNING jobs.publish_at INTO v_publish_at;
-
-        INSERT INTO jobs (
-            id, job_type, queue, payload, order_number, request_id, trace_id, run_at, publish_at, budget_from,
-            unique_key
-        ) VALUES (
+            p_order_number, p_request_id, p_trace_id
+        );
+        PERFORM enqueue_job(
             p_timer_id, 'expire_order', 'payments', jsonb_build_object('order_number', p_order_number),
-            p_order_number, p_request_id, p_trace_id, now() + p_expires_in, now() + p_expires_in, now() + p_expires_in,
-            'expire_order:' || p_order_number
+            p_order_number, p_request_id, p_trace_id,
+            p_run_at => now() + p_expires_in, p_unique_key => 'expire_order:' || p_order_number
         );
     ELSE
         SELECT k.fingerprint, k.order_number INTO v_fingerprint, v_number

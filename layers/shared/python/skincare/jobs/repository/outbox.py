@@ -70,15 +70,11 @@ def insert_all(
 ) -> list[DueJob]:
     """Enqueue several jobs at once, as `insert` does with one."""
     jobs = [(new_job_id(), payload, payload.model_dump(mode="json")) for payload in payloads]
-    row = conn.execute(
+    publish_ats = conn.execute(
         """
-        WITH new AS (
-            INSERT INTO jobs (id, job_type, queue, payload, order_number, request_id, publish_at)
-            SELECT id, job_type, queue, payload, %(order_number)s, %(request_id)s, now() + interval '30 seconds'
-            FROM unnest(%(ids)s::uuid[], %(types)s::text[], %(queues)s::text[], %(payloads)s::jsonb[])
-                AS n (id, job_type, queue, payload)
-        )
-        SELECT now() + interval '30 seconds'""",
+        SELECT id, enqueue_job(id, job_type, queue, payload, %(order_number)s, %(request_id)s)
+        FROM unnest(%(ids)s::uuid[], %(types)s::text[], %(queues)s::text[], %(payloads)s::jsonb[])
+            AS n (id, job_type, queue, payload)""",
         {
             "ids": [job_id for job_id, _, _ in jobs],
             "types": [payload.job_type for _, payload, _ in jobs],
@@ -87,15 +83,15 @@ def insert_all(
             "order_number": order_number,
             "request_id": request_id,
         },
-    ).fetchone()
-    assert row is not None  # noqa: S101  a SELECT without FROM answers a row
+    )
+    due: dict[JobId, datetime] = dict(publish_ats.fetchall())
     return [
         DueJob(
             job_id=job_id,
             job_type=payload.job_type,
             queue=payload.queue,
             payload=content,
-            publish_at=row[0],
+            publish_at=due[job_id],
             request_id=request_id,
             order_number=order_number,
         )
