@@ -65,3 +65,14 @@ class TestJobs:
             name for name in tracked_files() if name.startswith(PRODUCT) and "INSERT INTO jobs " in text_of(name)
         ]
         assert inserts == ["layers/shared/python/skincare/database/functions/enqueue_job.sql"]
+
+    def test_die_in_one_place(self) -> None:
+        """What a death changes is written once: the next number of its dead letter."""
+        deaths = [
+            (name, line)
+            for name in tracked_files()
+            if name.startswith(PRODUCT)
+            for line in text_of(name).splitlines()
+            if re.search(r"dead_letter_no = (?:j\.)?dead_letter_no \+", line)
+        ]
+        assert [name for name, _ in deaths] == ["layers/shared/python/skincare/jobs/repository/__init__.py"]

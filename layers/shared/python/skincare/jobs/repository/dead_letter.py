@@ -4,23 +4,21 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from psycopg import Connection
+from psycopg.sql import SQL
 
 from skincare.identifiers import JobId
 from skincare.jobs.catalog import JobPayload
 from skincare.jobs.models import SweepVerdict
-from skincare.jobs.repository import LONGEST_REASON
+from skincare.jobs.repository import DIES, LONGEST_REASON
 
 
 def dead_letter_unreadable(conn: Connection, job_id: JobId, *, error_class: str, error_message: str) -> bool:
     """Dead-letter a live job whose messages no worker can read; False where no such job waits."""
     return (
         conn.execute(
-            """
-            UPDATE jobs SET
-                state = 'dead_letter', publish_at = now(), dead_letter_no = dead_letter_no + 1, retry_at = NULL,
-                first_failed_at = coalesce(first_failed_at, now()), last_failed_at = now(),
-                error_class = %(error_class)s, error_message = %(error_message)s
-            WHERE id = %(id)s AND state IN ('pending', 'queued', 'retry_waiting')""",
+            SQL("""
+            UPDATE jobs j SET {dies}, error_class = %(error_class)s, error_message = %(error_message)s
+            WHERE id = %(id)s AND state IN ('pending', 'queued', 'retry_waiting')""").format(dies=DIES),
             {"id": job_id, "error_class": error_class, "error_message": error_message[:LONGEST_REASON]},
         ).rowcount
         == 1
@@ -37,7 +35,7 @@ def sweep(
     dead letter stays; copies of finished jobs and of earlier dead letters go.
     """
     cur = conn.execute(
-        """
+        SQL("""
         WITH found AS (
             SELECT * FROM unnest(%(ids)s::uuid[], %(numbers)s::integer[])
                 WITH ORDINALITY AS f (id, dead_letter_no, position)
@@ -59,9 +57,7 @@ def sweep(
             END AS verdict
             FROM found f LEFT JOIN locked l ON l.id = f.id LEFT JOIN budget b ON b.job_type = l.job_type
         ), buried AS (
-            UPDATE jobs j SET
-                state = 'dead_letter', publish_at = now(), dead_letter_no = j.dead_letter_no + 1, retry_at = NULL,
-                first_failed_at = coalesce(j.first_failed_at, now()), last_failed_at = now(),
+            UPDATE jobs j SET {dies},
                 error_class = coalesce(j.error_class, 'NeverSettled'),
                 error_message = coalesce(j.error_message, 'received time after time without an outcome')
             WHERE j.id IN (SELECT id FROM judged WHERE verdict = 'bury')
@@ -71,7 +67,7 @@ def sweep(
                 AND j.id NOT IN (SELECT id FROM judged WHERE verdict = 'bury')
         )
         SELECT CASE WHEN verdict IN ('bury', 'republish') THEN 'delete' ELSE verdict END
-        FROM judged ORDER BY position""",
+        FROM judged ORDER BY position""").format(dies=DIES),
         {
             "ids": [job_id for job_id, _ in found],
             "numbers": [number for _, number in found],

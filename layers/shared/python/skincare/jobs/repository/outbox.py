@@ -6,13 +6,14 @@ from typing import Any
 
 from psycopg import Connection
 from psycopg.rows import dict_row
+from psycopg.sql import SQL
 from psycopg.types.json import Jsonb
 
 from skincare.identifiers import JobId, new_job_id
 from skincare.jobs.catalog import JobPayload
 from skincare.jobs.models import DueJob, Reason
 from skincare.jobs.queues import QueueName
-from skincare.jobs.repository import LONGEST_REASON, timers
+from skincare.jobs.repository import DIES, LONGEST_REASON, timers
 from skincare.jobs.repository.payload import read_payload
 
 
@@ -195,7 +196,7 @@ def mark_published(conn: Connection, jobs: Sequence[DueJob]) -> int:
 def dead_letter_refused(conn: Connection, jobs: Sequence[DueJob], *, error_class: str, error_message: str) -> int:
     """Dead-letter live jobs whose message SQS refused as ours to mend; return how many."""
     return conn.execute(
-        """
+        SQL("""
         WITH sent AS (
             SELECT * FROM unnest(%(ids)s::uuid[], %(publish_ats)s::timestamptz[]) AS s (id, publish_at)
         ), locked AS (
@@ -203,11 +204,8 @@ def dead_letter_refused(conn: Connection, jobs: Sequence[DueJob], *, error_class
             WHERE j.state IN ('pending', 'queued', 'retry_waiting')
             ORDER BY j.id FOR UPDATE OF j
         )
-        UPDATE jobs j SET
-            state = 'dead_letter', publish_at = now(), dead_letter_no = j.dead_letter_no + 1, retry_at = NULL,
-            first_failed_at = coalesce(j.first_failed_at, now()), last_failed_at = now(),
-            error_class = %(error_class)s, error_message = %(error_message)s
-        FROM locked WHERE j.id = locked.id""",
+        UPDATE jobs j SET {dies}, error_class = %(error_class)s, error_message = %(error_message)s
+        FROM locked WHERE j.id = locked.id""").format(dies=DIES),
         {**_sent(jobs), "error_class": error_class, "error_message": error_message[:LONGEST_REASON]},
     ).rowcount
 
