@@ -56,7 +56,7 @@ def migrate(
             _apply(conn, each, [])
         if pending or changed:
             _apply(conn, pending[-1] if pending else None, changed)
-        return [each.name for each in (*pending, *changed)]
+        return [each.name for each in pending] + [each.name for each in changed]
 
 
 def _make_ledger(conn: Connection) -> None:

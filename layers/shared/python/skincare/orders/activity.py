@@ -1,7 +1,7 @@
 """What happened for an order after it was placed, as its customer may see it: no errors, identifiers or attempts."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -47,7 +47,7 @@ class ActivityStatus(StrEnum):
     """The customer's address does not take mail."""
 
 
-_STATUS = {
+_STATUS: Mapping[str, ActivityStatus] = {
     JobState.PENDING: ActivityStatus.WAITING,
     JobState.QUEUED: ActivityStatus.WAITING,
     JobState.RETRY_WAITING: ActivityStatus.WAITING,
