@@ -154,7 +154,7 @@ def deadlocks(owner: Connection) -> int:
     return int(row[0])
 
 
-JOB_INSERT = re.compile(r"\s*INSERT INTO jobs \(.*?\) RETURNING jobs\.publish_at INTO v_publish_at;", re.DOTALL)
+JOB_INSERT = re.compile(r"\s*v_publish_at := enqueue_job\(.*?\);", re.DOTALL)
 
 
 def make_checkout_without_job(owner: Connection) -> None:

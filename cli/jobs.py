@@ -4,7 +4,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
 
@@ -30,6 +29,7 @@ from cli.selection import (
 from cli.stories import print_job
 from cli.tables import print_json
 from cli.watching import watch_jobs, went_well
+from skincare.jobs.models import JobState
 from skincare.jobs.queues import QueueName
 
 if TYPE_CHECKING:
@@ -39,19 +39,6 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="The jobs of the ledger.")
 
 _MOST = 1000
-
-
-class State(StrEnum):
-    """The states of a job, as docs/job-lifecycle.md explains them."""
-
-    PENDING = "pending"
-    QUEUED = "queued"
-    PROCESSING = "processing"
-    RETRY_WAITING = "retry_waiting"
-    COMPLETED = "completed"
-    DEAD_LETTER = "dead_letter"
-    INVESTIGATED = "investigated"
-    CANCELLED = "cancelled"
 
 
 @app.callback()
@@ -65,7 +52,7 @@ def list_command(
     stage: Stage = LOCAL,
     as_json: AsJson = False,
     queue: Annotated[QueueName | None, typer.Option(help="Only jobs of this queue.")] = None,
-    state: Annotated[State | None, typer.Option(help="Only jobs in this state.")] = None,
+    state: Annotated[JobState | None, typer.Option(help="Only jobs in this state.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=_MOST, help="How many of the newest.")] = _MOST,
 ) -> None:
     """Print the jobs, newest first."""

@@ -17,7 +17,6 @@ _FILE_WIDTH = 240
 _COLOURS = {
     "completed": "green",
     "dead_letter": "red",
-    "investigated": "red",
     "cancelled": "dim",
     "processing": "cyan",
     "retry_waiting": "yellow",

@@ -10,8 +10,9 @@ from uuid import UUID
 import typer
 
 from cli.oncall import OnCall
+from skincare.jobs.models import JobState
 
-_ENDED = {"completed", "cancelled", "dead_letter", "investigated"}
+_ENDED = {state for state in JobState if not state.is_live}
 _LOOK_AGAIN_S = 1.0
 
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from local.page.repository import OrderRow
+from skincare.jobs.models import JobState
 
 _ENDS_OF_ATTEMPTS = {
     "completed": "job_completed",
@@ -51,11 +52,11 @@ def _steps_of(job: dict[str, Any]) -> Iterator[Step]:
     yield Step(_moment(job["created_at"]), "job_queued", about)
     for attempt in job["attempts"]:
         yield Step(_moment(attempt["finished_at"]), _ENDS_OF_ATTEMPTS[attempt["outcome"]], about, _error(attempt))
-    if job["state"] in {"dead_letter", "investigated"} and job["last_failed_at"] and not _died_of_an_attempt(job):
+    if job["state"] == JobState.DEAD_LETTER and job["last_failed_at"] and not _died_of_an_attempt(job):
         yield Step(_moment(job["last_failed_at"]), "job_dead", about, _error(job))
-    if job["state"] == "retry_waiting" and job["retry_at"]:
+    if job["state"] == JobState.RETRY_WAITING and job["retry_at"]:
         yield Step(_moment(job["retry_at"]), "retry_planned", about)
-    if job["state"] == "cancelled" and job["finished_at"]:
+    if job["state"] == JobState.CANCELLED and job["finished_at"]:
         yield Step(_moment(job["finished_at"]), "job_cancelled", about)
 
 

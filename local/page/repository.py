@@ -60,15 +60,15 @@ def read_backlogs(conn: Connection) -> list[Backlog]:
     cur.execute("""
         SELECT queue,
             extract(epoch FROM now() - min(greatest(budget_from, run_at)) FILTER (
-                WHERE state NOT IN ('dead_letter', 'investigated') AND greatest(budget_from, run_at) <= now()
+                WHERE state <> 'dead_letter' AND greatest(budget_from, run_at) <= now()
             ))::float AS oldest_s,
             extract(epoch FROM now() - min(greatest(budget_from, run_at)) FILTER (
-                WHERE state NOT IN ('dead_letter', 'investigated') AND greatest(budget_from, run_at) <= now()
+                WHERE state <> 'dead_letter' AND greatest(budget_from, run_at) <= now()
                     AND (sends > 0 OR state <> 'pending')
             ))::float AS oldest_sent_s,
-            count(*) FILTER (WHERE state IN ('dead_letter', 'investigated')) AS dead,
+            count(*) FILTER (WHERE state = 'dead_letter') AS dead,
             extract(epoch FROM now() - min(last_failed_at) FILTER (
-                WHERE state IN ('dead_letter', 'investigated') AND isfinite(last_failed_at)
+                WHERE state = 'dead_letter' AND isfinite(last_failed_at)
             ))::float AS oldest_dead_s
         FROM jobs WHERE publish_at IS NOT NULL AND isfinite(budget_from) GROUP BY queue""")
     return cur.fetchall()

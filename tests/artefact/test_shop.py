@@ -8,12 +8,12 @@ from tests.artefact import chapters
 from tests.artefact.chapters import CUSTOMER, Ordered, Paid
 from tests.artefact.deployed import Deployed
 
-MIGRATIONS = ROOT / "layers/shared/python/skincare/database/migrations"
+DATABASE = ROOT / "layers/shared/python/skincare/database"
 
 
 class TestTheMigrator:
     def test_makes_the_whole_schema_from_an_empty_database(self, migrated: list[str]) -> None:
-        assert migrated == sorted(path.name for path in MIGRATIONS.glob("*.sql"))
+        assert sorted(migrated) == sorted(path.name for path in DATABASE.glob("*/*.sql"))
 
     def test_finds_nothing_to_do_the_second_time(self, deployed: Deployed, migrated: list[str]) -> None:
         assert deployed.invoke("migrator", {}) == {"applied": []}

@@ -1,11 +1,14 @@
 """Fixtures of the tests that use PostgreSQL."""
 
 from collections.abc import Iterator
+from secrets import token_hex
 
 import psycopg
 import pytest
 from psycopg import Connection
+from psycopg.sql import SQL, Identifier
 
+from emulator.postgres import PostgresServer
 from skincare.app import App
 from tests.http import open_app
 from tests.moto_server import aws, aws_endpoint
@@ -25,3 +28,15 @@ def app(database_url: str) -> Iterator[App]:
     """An App whose publisher only keeps what it is given."""
     with open_app(database_url) as opened:
         yield opened
+
+
+@pytest.fixture
+def empty(postgres: PostgresServer) -> Iterator[str]:
+    """The owner's URL of a database that nothing was done to."""
+    name = f"empty_{token_hex(6)}"
+    with psycopg.connect(postgres.dsn(), autocommit=True) as admin:
+        admin.execute(SQL("CREATE DATABASE {}").format(Identifier(name)))
+        try:
+            yield postgres.dsn(database=name)
+        finally:
+            admin.execute(SQL("DROP DATABASE {} WITH (FORCE)").format(Identifier(name)))

@@ -5,7 +5,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from skincare.database.migrate import migration_names
+from skincare.database.sql_files import functions, migrations
 from tests.database import TemplateDatabase
 
 
@@ -26,8 +26,9 @@ class TestDatabaseOfATest:
         assert ask(owner_url, "SELECT current_user") == "postgres"
         assert ask(database_url, "SELECT current_database()") == ask(owner_url, "SELECT current_database()")
 
-    def test_has_every_migration(self, owner_url: str) -> None:
-        assert ask(owner_url, "SELECT count(*) FROM schema_migrations") == len(migration_names())
+    def test_has_every_migration_and_function(self, owner_url: str) -> None:
+        assert ask(owner_url, "SELECT count(*) FROM schema_migrations") == len(migrations())
+        assert ask(owner_url, "SELECT count(*) FROM schema_functions") == len(functions())
 
     def test_is_seen_by_no_other_test(self, template_database: TemplateDatabase) -> None:
         server = template_database.server

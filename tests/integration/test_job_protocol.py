@@ -27,7 +27,7 @@ from skincare.adapters.memory_queue import MemoryQueue
 from skincare.database.connection import Database, StaticCredentials
 from skincare.identifiers import JobId, LeaseToken, new_job_id
 from skincare.jobs import envelope
-from skincare.jobs.models import DueJob, Verdict
+from skincare.jobs.models import DueJob, JobState, Verdict
 from skincare.jobs.ports import OutgoingMessage, QueuePair, ReceivedMessage
 from skincare.jobs.publisher import Publisher
 from skincare.jobs.queues import QueueName
@@ -40,8 +40,8 @@ from tests.support.randomness import Times
 HELD = timedelta(seconds=50)
 VISIBILITY = timedelta(seconds=270)
 BUDGETS = {"sample": timedelta(hours=2)}
-LIVE = {"pending", "queued", "processing", "retry_waiting"}
-DEAD = {"dead_letter", "investigated"}
+LIVE = {state for state in JobState if state.is_live}
+DEAD = {JobState.DEAD_LETTER}
 
 
 @dataclass
@@ -408,7 +408,7 @@ class JobProtocol(RuleBasedStateMachine):
         return set(rows) <= found
 
     def _dead_letter_numbers(self) -> dict[JobId, int]:
-        query = "SELECT id, dead_letter_no FROM jobs WHERE state IN ('dead_letter', 'investigated')"
+        query = "SELECT id, dead_letter_no FROM jobs WHERE state = 'dead_letter'"
         numbers: dict[JobId, int] = dict(self.conn.execute(query).fetchall())
         return numbers
 

@@ -43,7 +43,7 @@ ODD = {
         '\'{"name": null, "new": {}}\'',
         '\'{"name": "x"}\'',
     ],
-    "state": ["'pending'", "'queued'", "'retry_waiting'", "'dead_letter'", "'investigated'"],
+    "state": ["'pending'", "'queued'", "'retry_waiting'", "'dead_letter'"],
     "publish_at": ["now()", "'-infinity'", "'4713-01-01 00:00+00 BC'"],
     "created_at": [time for time in TIMES if time != "NULL"],
     "budget_from": [time for time in TIMES if time != "NULL"],

@@ -2,8 +2,6 @@
 
 import secrets
 from collections.abc import Iterator
-from importlib.resources import files
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -12,27 +10,32 @@ from psycopg.sql import SQL, Identifier
 
 from emulator.postgres import PostgresServer
 from skincare.app import App
-from skincare.database import migrate as migrator
+from skincare.database.migrate import migrate
 from skincare.identifiers import OrderNumber
 from skincare.jobs.catalog import GenerateInvoicePdf, SendPaymentReceivedEmail
 from tests.database import TemplateDatabase
 from tests.fakes.email import FakeEmailSender
+from tests.former_migrations import apply_former
 from tests.http import open_app
 from tests.payments import checked
 from worker.handlers import generate_invoice_pdf, send_payment_received_email
 
+PAYMENTS_END = "0008"
+"""The first migration of the former numbering that this release did not have."""
+
+
+def upgrade(conninfo: str) -> None:
+    """Deploy the last release of the former numbering, then this one."""
+    apply_former(conninfo, after=PAYMENTS_END)
+    migrate(conninfo)
+
 
 @pytest.fixture
-def old_database(
-    postgres: PostgresServer, template_database: TemplateDatabase, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[str]:
+def old_database(postgres: PostgresServer, template_database: TemplateDatabase) -> Iterator[str]:
     """The name of a database as the release made it that knew payments and no invoices."""
     name = f"old_{secrets.token_hex(6)}"
     template_database.admin.execute(SQL("CREATE DATABASE {}").format(Identifier(name)))
-    names = migrator.migration_names()
-    with monkeypatch.context() as patch:
-        patch.setattr(migrator, "migration_names", lambda: [each for each in names if each < "0008"])
-        migrator.migrate(postgres.dsn(database=name))
+    apply_former(postgres.dsn(database=name), before=PAYMENTS_END)
     yield name
     template_database.admin.execute(SQL("DROP DATABASE {} WITH (FORCE)").format(Identifier(name)))
 
@@ -88,7 +91,7 @@ class TestAnOrderThatAnEarlierReleaseMadePaid:
     ) -> None:
         with psycopg.connect(postgres.dsn(database=old_database), autocommit=True) as owner:
             paid, refunded, _ = (order_of_old(owner, status) for status in ("paid", "refunded", "pending"))
-            migrator.migrate(postgres.dsn(database=old_database))
+            upgrade(postgres.dsn(database=old_database))
             with open_app(template_database.app_url(old_database)) as app:
                 assert sorted(work(app)) == sorted(
                     [
@@ -108,15 +111,9 @@ class TestAnOrderThatAnEarlierReleaseMadePaid:
             assert rows == [(1, True), (2, True)]
 
     def test_knows_the_words_of_this_release(self, postgres: PostgresServer, old_database: str) -> None:
-        migrator.migrate(postgres.dsn(database=old_database))
+        upgrade(postgres.dsn(database=old_database))
         with psycopg.connect(postgres.dsn(database=old_database), autocommit=True) as owner:
             valid = owner.execute(
                 "SELECT conname FROM pg_constraint WHERE NOT convalidated AND contype = 'c'"
             ).fetchall()
             assert valid == []
-
-
-def test_every_migration_has_its_own_number() -> None:
-    folder = files("skincare.database").joinpath("migrations")
-    numbers = [Path(each.name).name[:4] for each in folder.iterdir() if each.name.endswith(".sql")]
-    assert len(numbers) == len(set(numbers))

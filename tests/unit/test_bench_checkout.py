@@ -52,8 +52,7 @@ class TestTheStatement:
         assert len(bytes.fromhex(parameters["fingerprint"])) == 32
 
     def test_has_one_insert_of_a_job_to_leave_out(self) -> None:
-        migrations = files("skincare.database").joinpath("migrations")
-        text = "".join(file.read_text() for file in migrations.iterdir() if "place" in file.name)
+        text = files("skincare.database").joinpath("functions/place_order.sql").read_text()
         assert len(JOB_INSERT.findall(text)) == 1
 
 

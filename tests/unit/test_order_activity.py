@@ -19,7 +19,6 @@ STATES = {
     "processing": "working",
     "completed": "done",
     "dead_letter": "failed",
-    "investigated": "failed",
     "cancelled": "cancelled",
 }
 LIVE = {"pending", "queued", "retry_waiting", "processing"}

@@ -67,7 +67,6 @@ function buildJob(job, group) {
   const about = [job.order_number ?? "no order", plural(job.attempts, "attempt")];
   if (job.crashes) about.push(plural(job.crashes, "crash", "crashes"));
   if (job.dead_letter_no > 1) about.push(`dead-lettered ${job.dead_letter_no} times`);
-  if (job.state === "investigated") about.push("somebody looks into it");
   const which = `${jobName(job.job_type)} of ${job.order_number ?? job.id}`;
   return element(
     "li",

@@ -10,7 +10,6 @@ const STATES = [
   "retry_waiting",
   "completed",
   "dead_letter",
-  "investigated",
   "cancelled",
 ];
 const TONES = {
@@ -20,7 +19,6 @@ const TONES = {
   retry_waiting: "is-bad",
   completed: "is-good",
   dead_letter: "is-bad",
-  investigated: "is-bad",
 };
 const SHOWN = 12;
 

@@ -43,6 +43,31 @@ class DueJob:
     dead_letter: Reason | None = None
 
 
+class JobState(StrEnum):
+    """Where a job is in its life, as docs/job-lifecycle.md explains it."""
+
+    PENDING = "pending"
+    """Not on SQS yet."""
+    QUEUED = "queued"
+    PROCESSING = "processing"
+    """Leased to a worker."""
+    RETRY_WAITING = "retry_waiting"
+    COMPLETED = "completed"
+    DEAD_LETTER = "dead_letter"
+    """A person must look at it."""
+    CANCELLED = "cancelled"
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether an attempt will follow and none runs."""
+        return self in {JobState.PENDING, JobState.QUEUED, JobState.RETRY_WAITING}
+
+    @property
+    def is_live(self) -> bool:
+        """Whether nobody has to do anything for it to go on."""
+        return self.is_waiting or self is JobState.PROCESSING
+
+
 class Verdict(StrEnum):
     """What a claim found."""
 

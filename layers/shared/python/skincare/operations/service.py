@@ -7,6 +7,7 @@ from uuid import UUID
 from skincare.database.connection import Database
 from skincare.identifiers import JobId, OrderNumber
 from skincare.jobs.catalog import RUN_AGAIN, UNKNOWN_TYPE, RunAgain
+from skincare.jobs.models import JobState
 from skincare.jobs.repository import operations, quarantine
 from skincare.jobs.retry import CRASH_LIMIT, CRASHED
 from skincare.operations.models import (
@@ -26,7 +27,6 @@ from skincare.operations.repository import backlog, dead_jobs, found_jobs, mails
 from skincare.operations.repository.dead_jobs import Which
 from skincare.operations.repository.found_jobs import Conditions
 
-_DEAD = {"dead_letter", "investigated"}
 LIST_LIMIT = 200
 """Rows of a list that nobody pages through."""
 
@@ -105,7 +105,7 @@ def job_story(database: Database, job_id: JobId) -> JobStory | None:
         if not found or carried is None:
             return None
         (job,), (payload, release) = found, carried
-        again = run_again(job.type, job.error_class if job.state in _DEAD else None)
+        again = run_again(job.type, job.error_class if job.state == JobState.DEAD_LETTER else None)
         return JobStory(
             job=job,
             payload=payload,

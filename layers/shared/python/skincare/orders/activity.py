@@ -1,7 +1,7 @@
 """What happened for an order after it was placed, as its customer may see it: no errors, identifiers or attempts."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -14,6 +14,7 @@ from skincare.jobs.catalog import (
     SendPaymentReceivedEmail,
     SendRefundEmail,
 )
+from skincare.jobs.models import JobState
 from skincare.notifications.models import Notice, NotificationStatus, NotificationType
 from skincare.orders.models import Order, OrderStatus
 
@@ -46,15 +47,14 @@ class ActivityStatus(StrEnum):
     """The customer's address does not take mail."""
 
 
-_STATUS = {
-    "pending": ActivityStatus.WAITING,
-    "queued": ActivityStatus.WAITING,
-    "retry_waiting": ActivityStatus.WAITING,
-    "processing": ActivityStatus.WORKING,
-    "completed": ActivityStatus.DONE,
-    "dead_letter": ActivityStatus.FAILED,
-    "investigated": ActivityStatus.FAILED,
-    "cancelled": ActivityStatus.CANCELLED,
+_STATUS: Mapping[str, ActivityStatus] = {
+    JobState.PENDING: ActivityStatus.WAITING,
+    JobState.QUEUED: ActivityStatus.WAITING,
+    JobState.RETRY_WAITING: ActivityStatus.WAITING,
+    JobState.PROCESSING: ActivityStatus.WORKING,
+    JobState.COMPLETED: ActivityStatus.DONE,
+    JobState.DEAD_LETTER: ActivityStatus.FAILED,
+    JobState.CANCELLED: ActivityStatus.CANCELLED,
 }
 _LIVE = {ActivityStatus.WAITING, ActivityStatus.WORKING}
 

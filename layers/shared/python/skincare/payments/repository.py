@@ -64,11 +64,10 @@ def store(
             ) ON CONFLICT (gateway, event_key) DO NOTHING
             RETURNING state
         ), job AS (
-            INSERT INTO jobs (id, job_type, queue, payload, order_number, request_id, trace_id, publish_at)
-            SELECT %(job_id)s, %(job_type)s, %(queue)s, %(payload)s, %(order_number)s, %(request_id)s, %(trace_id)s,
-                now() + interval '30 seconds'
+            SELECT enqueue_job(
+                %(job_id)s, %(job_type)s, %(queue)s, %(payload)s, %(order_number)s, %(request_id)s, %(trace_id)s
+            ) AS publish_at
             FROM event WHERE state = 'received'
-            RETURNING publish_at
         )
         SELECT (SELECT count(*) FROM event), (SELECT publish_at FROM job)""",
         {

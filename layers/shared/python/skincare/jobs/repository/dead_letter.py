@@ -4,23 +4,21 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from psycopg import Connection
+from psycopg.sql import SQL
 
 from skincare.identifiers import JobId
 from skincare.jobs.catalog import JobPayload
 from skincare.jobs.models import SweepVerdict
-from skincare.jobs.repository import LONGEST_REASON
+from skincare.jobs.repository import DIES, LONGEST_REASON
 
 
 def dead_letter_unreadable(conn: Connection, job_id: JobId, *, error_class: str, error_message: str) -> bool:
     """Dead-letter a live job whose messages no worker can read; False where no such job waits."""
     return (
         conn.execute(
-            """
-            UPDATE jobs SET
-                state = 'dead_letter', publish_at = now(), dead_letter_no = dead_letter_no + 1, retry_at = NULL,
-                first_failed_at = coalesce(first_failed_at, now()), last_failed_at = now(),
-                error_class = %(error_class)s, error_message = %(error_message)s
-            WHERE id = %(id)s AND state IN ('pending', 'queued', 'retry_waiting')""",
+            SQL("""
+            UPDATE jobs j SET {dies}, error_class = %(error_class)s, error_message = %(error_message)s
+            WHERE id = %(id)s AND state IN ('pending', 'queued', 'retry_waiting')""").format(dies=DIES),
             {"id": job_id, "error_class": error_class, "error_message": error_message[:LONGEST_REASON]},
         ).rowcount
         == 1
@@ -37,7 +35,7 @@ def sweep(
     dead letter stays; copies of finished jobs and of earlier dead letters go.
     """
     cur = conn.execute(
-        """
+        SQL("""
         WITH found AS (
             SELECT * FROM unnest(%(ids)s::uuid[], %(numbers)s::integer[])
                 WITH ORDINALITY AS f (id, dead_letter_no, position)
@@ -49,7 +47,7 @@ def sweep(
             SELECT f.position, l.id, CASE
                 WHEN l.id IS NULL THEN 'foreign'
                 WHEN l.state IN ('completed', 'cancelled') THEN 'delete'
-                WHEN l.state IN ('dead_letter', 'investigated')
+                WHEN l.state = 'dead_letter'
                     THEN CASE WHEN f.dead_letter_no = l.dead_letter_no THEN 'keep' ELSE 'delete' END
                 WHEN f.dead_letter_no < l.dead_letter_no THEN 'delete'
                 WHEN l.state = 'processing' AND l.lease_until > now() THEN 'keep'
@@ -59,9 +57,7 @@ def sweep(
             END AS verdict
             FROM found f LEFT JOIN locked l ON l.id = f.id LEFT JOIN budget b ON b.job_type = l.job_type
         ), buried AS (
-            UPDATE jobs j SET
-                state = 'dead_letter', publish_at = now(), dead_letter_no = j.dead_letter_no + 1, retry_at = NULL,
-                first_failed_at = coalesce(j.first_failed_at, now()), last_failed_at = now(),
+            UPDATE jobs j SET {dies},
                 error_class = coalesce(j.error_class, 'NeverSettled'),
                 error_message = coalesce(j.error_message, 'received time after time without an outcome')
             WHERE j.id IN (SELECT id FROM judged WHERE verdict = 'bury')
@@ -71,7 +67,7 @@ def sweep(
                 AND j.id NOT IN (SELECT id FROM judged WHERE verdict = 'bury')
         )
         SELECT CASE WHEN verdict IN ('bury', 'republish') THEN 'delete' ELSE verdict END
-        FROM judged ORDER BY position""",
+        FROM judged ORDER BY position""").format(dies=DIES),
         {
             "ids": [job_id for job_id, _ in found],
             "numbers": [number for _, number in found],
@@ -90,37 +86,22 @@ def redrive(conn: Connection, job_ids: Sequence[JobId], *, only_at: Sequence[int
     since is left alone, so that a request whose answer got lost may be repeated. Returns the dead-letter number
     of each job that was dead: the sweep may delete its messages up to that one once this is committed.
     """
-    parameters = {"ids": list(job_ids), "numbers": None if only_at is None else list(only_at)}
-    with conn.transaction():
-        conn.execute(
-            """
-            WITH wanted AS (
-                SELECT * FROM unnest(%(ids)s::uuid[], %(numbers)s::integer[]) AS w (id, dead_letter_no)
-            ), locked AS (
-                SELECT j.id FROM jobs j JOIN wanted w ON w.id = j.id
-                WHERE j.state = 'dead_letter'
-                    AND (%(numbers)s::integer[] IS NULL OR j.dead_letter_no = w.dead_letter_no)
-                ORDER BY j.id FOR UPDATE OF j
-            )
-            UPDATE jobs j SET state = 'investigated' FROM locked WHERE j.id = locked.id""",
-            parameters,
+    cur = conn.execute(
+        """
+        WITH wanted AS (
+            SELECT * FROM unnest(%(ids)s::uuid[], %(numbers)s::integer[]) AS w (id, dead_letter_no)
+        ), locked AS (
+            SELECT j.id FROM jobs j JOIN wanted w ON w.id = j.id
+            WHERE j.state = 'dead_letter'
+                AND (%(numbers)s::integer[] IS NULL OR j.dead_letter_no = w.dead_letter_no)
+            ORDER BY j.id FOR UPDATE OF j
         )
-        cur = conn.execute(
-            """
-            WITH wanted AS (
-                SELECT * FROM unnest(%(ids)s::uuid[], %(numbers)s::integer[]) AS w (id, dead_letter_no)
-            ), locked AS (
-                SELECT j.id FROM jobs j JOIN wanted w ON w.id = j.id
-                WHERE j.state = 'investigated'
-                    AND (%(numbers)s::integer[] IS NULL OR j.dead_letter_no = w.dead_letter_no)
-                ORDER BY j.id FOR UPDATE OF j
-            )
-            UPDATE jobs j SET state = 'pending', publish_at = now(), sends = 0, attempts = 0, crashes = 0,
-                budget_from = now(), retry_at = NULL
-            FROM locked WHERE j.id = locked.id RETURNING j.id, j.dead_letter_no""",
-            parameters,
-        )
-        return dict(cur.fetchall())
+        UPDATE jobs j SET state = 'pending', publish_at = now(), sends = 0, attempts = 0, crashes = 0,
+            budget_from = now(), retry_at = NULL
+        FROM locked WHERE j.id = locked.id RETURNING j.id, j.dead_letter_no""",
+        {"ids": list(job_ids), "numbers": None if only_at is None else list(only_at)},
+    )
+    return dict(cur.fetchall())
 
 
 def moved_on(conn: Connection, deaths: Mapping[JobId, int]) -> set[JobId]:
@@ -129,7 +110,7 @@ def moved_on(conn: Connection, deaths: Mapping[JobId, int]) -> set[JobId]:
         """
         SELECT w.id FROM unnest(%(ids)s::uuid[], %(numbers)s::integer[]) AS w (id, dead_letter_no)
         LEFT JOIN jobs j ON j.id = w.id AND j.dead_letter_no = w.dead_letter_no
-            AND j.state IN ('dead_letter', 'investigated')
+            AND j.state = 'dead_letter'
         WHERE j.id IS NULL""",
         {"ids": list(deaths), "numbers": list(deaths.values())},
     )
@@ -144,7 +125,7 @@ def discard(conn: Connection, job_ids: Sequence[JobId], *, only_at: Sequence[int
             SELECT * FROM unnest(%(ids)s::uuid[], %(numbers)s::integer[]) AS w (id, dead_letter_no)
         ), locked AS (
             SELECT j.id FROM jobs j JOIN wanted w ON w.id = j.id AND w.dead_letter_no = j.dead_letter_no
-            WHERE j.state IN ('dead_letter', 'investigated') ORDER BY j.id FOR UPDATE OF j
+            WHERE j.state = 'dead_letter' ORDER BY j.id FOR UPDATE OF j
         )
         UPDATE jobs j SET state = 'cancelled', publish_at = NULL, retry_at = NULL, finished_at = now()
         FROM locked WHERE j.id = locked.id RETURNING j.id""",

@@ -6,10 +6,11 @@ from typing import Any
 
 from psycopg import Connection
 from psycopg.rows import dict_row
+from psycopg.sql import SQL
 
 from skincare.identifiers import JobId, LeaseToken
 from skincare.jobs.models import Claim, Verdict
-from skincare.jobs.repository import LONGEST_REASON
+from skincare.jobs.repository import DIES, LONGEST_REASON
 from skincare.jobs.repository.payload import read_payload
 from skincare.jobs.retry import CRASH_LIMIT, Completed, DeadLetter, Outcome, Retry
 
@@ -33,7 +34,7 @@ def claim(
     """
     cur = conn.cursor(row_factory=dict_row)
     cur.execute(
-        """
+        SQL("""
         WITH wanted AS (
             SELECT * FROM unnest(%(ids)s::uuid[], %(numbers)s::integer[]) AS w (id, dead_letter_no)
         ), locked AS (
@@ -41,11 +42,11 @@ def claim(
         ), judged AS (
             SELECT l.id, l.job_type, l.lease_until, l.leased_at, l.retry_at, l.run_at, l.crashes,
                 l.release,
-                l.state IN ('dead_letter', 'investigated') AS dead,
+                l.state = 'dead_letter' AS dead,
                 (l.state = 'processing')::integer AS crashed,
                 CASE
                     WHEN l.state IN ('completed', 'cancelled') THEN 'done'
-                    WHEN l.state IN ('dead_letter', 'investigated')
+                    WHEN l.state = 'dead_letter'
                         THEN CASE WHEN w.dead_letter_no = l.dead_letter_no THEN 'run' ELSE 'done' END
                     WHEN l.state = 'processing' AND l.lease_until > now() THEN 'busy'
                     WHEN coalesce(l.retry_at, l.run_at) > now() THEN 'early'
@@ -70,11 +71,7 @@ def claim(
             FROM judged d WHERE j.id = d.id AND d.verdict = 'run'
             RETURNING j.*
         ), buried AS (
-            UPDATE jobs j SET
-                state = 'dead_letter', publish_at = now(), dead_letter_no = j.dead_letter_no + 1,
-                crashes = j.crashes + d.crashed, retry_at = NULL,
-                first_failed_at = coalesce(j.first_failed_at, now()), last_failed_at = now(),
-                lease_token = NULL, leased_at = NULL, lease_until = NULL,
+            UPDATE jobs j SET {dies}, crashes = j.crashes + d.crashed,
                 error_class = 'WorkerCrashed', error_message = 'the job took its process down time after time'
             FROM judged d WHERE j.id = d.id AND d.verdict = 'dead'
         ), history AS (
@@ -91,7 +88,7 @@ def claim(
             extract(epoch FROM greatest('-100 years', least('100 years', now() - l.budget_from)))::double precision
                 AS age_s
         FROM wanted w LEFT JOIN judged d ON d.id = w.id LEFT JOIN leased l ON l.id = w.id
-        ORDER BY w.id""",
+        ORDER BY w.id""").format(dies=DIES),
         {
             "ids": list(wanted),
             "numbers": list(wanted.values()),
@@ -130,7 +127,7 @@ def settle(conn: Connection, outcomes: Mapping[JobId, Outcome | None], *, token:
     """
     kinds, delays, classes, messages = zip(*(_columns(outcome) for outcome in outcomes.values()), strict=True)
     cur = conn.execute(
-        """
+        SQL("""
         WITH given AS (
             SELECT * FROM unnest(
                 %(ids)s::uuid[], %(outcomes)s::text[], %(delays)s::interval[], %(classes)s::text[], %(messages)s::text[]
@@ -144,17 +141,14 @@ def settle(conn: Connection, outcomes: Mapping[JobId, Outcome | None], *, token:
                 state = CASE g.outcome
                     WHEN 'completed' THEN 'completed'
                     WHEN 'retry' THEN 'retry_waiting'
-                    WHEN 'dead_letter' THEN 'dead_letter'
                     WHEN 'handed_back' THEN 'queued'
                 END,
                 publish_at = CASE g.outcome
                     WHEN 'retry' THEN now() + g.delay + rescue_delay(0)
-                    WHEN 'dead_letter' THEN now()
                     WHEN 'handed_back' THEN now() + rescue_delay(0)
                 END,
                 retry_at = now() + g.delay,
                 attempts = j.attempts - (g.outcome = 'handed_back')::integer,
-                dead_letter_no = j.dead_letter_no + (g.outcome = 'dead_letter')::integer,
                 finished_at = CASE g.outcome WHEN 'completed' THEN now() END,
                 first_failed_at = CASE WHEN g.error_class IS NULL THEN j.first_failed_at
                     ELSE coalesce(j.first_failed_at, now()) END,
@@ -163,14 +157,21 @@ def settle(conn: Connection, outcomes: Mapping[JobId, Outcome | None], *, token:
                 error_message = coalesce(g.error_message, j.error_message),
                 lease_token = NULL, leased_at = NULL, lease_until = NULL
             FROM given g JOIN locked l ON l.id = g.id
-            WHERE j.id = g.id
+            WHERE j.id = g.id AND g.outcome <> 'dead_letter'
             RETURNING j.id, l.leased_at, g.outcome, g.error_class, g.error_message, j.release
+        ), died AS (
+            UPDATE jobs j SET {dies}, error_class = g.error_class, error_message = g.error_message
+            FROM given g JOIN locked l ON l.id = g.id
+            WHERE j.id = g.id AND g.outcome = 'dead_letter'
+            RETURNING j.id, l.leased_at, g.outcome, g.error_class, g.error_message, j.release
+        ), ended AS (
+            SELECT * FROM settled UNION ALL SELECT * FROM died
         ), history AS (
             INSERT INTO job_attempts (job_id, started_at, outcome, error_class, error_message, release)
             SELECT id, leased_at, outcome, error_class, error_message, release
-            FROM settled WHERE outcome <> 'handed_back'
+            FROM ended WHERE outcome <> 'handed_back'
         )
-        SELECT id FROM settled""",
+        SELECT id FROM ended""").format(dies=DIES),
         {
             "ids": list(outcomes),
             "outcomes": list(kinds),

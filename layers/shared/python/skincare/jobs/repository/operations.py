@@ -98,7 +98,7 @@ def backlog(conn: Connection) -> Backlog:
                 WHERE publish_at <= now() AND queue = ANY (%(queues)s::text[])) AS lateness,
             (SELECT count(*) FROM jobs
                 WHERE publish_at <= now() AND queue <> ALL (%(queues)s::text[])) AS of_unknown_queues,
-            (SELECT count(*) FROM jobs WHERE state IN ('dead_letter', 'investigated')) AS dead,
+            (SELECT count(*) FROM jobs WHERE state = 'dead_letter') AS dead,
             (SELECT count(*) FROM quarantined_messages WHERE closed_at IS NULL) AS quarantined_messages""",
             {"queues": list(QueueName)},
         )

@@ -6,13 +6,14 @@ from typing import Any
 
 from psycopg import Connection
 from psycopg.rows import dict_row
+from psycopg.sql import SQL
 from psycopg.types.json import Jsonb
 
 from skincare.identifiers import JobId, new_job_id
 from skincare.jobs.catalog import JobPayload
 from skincare.jobs.models import DueJob, Reason
 from skincare.jobs.queues import QueueName
-from skincare.jobs.repository import LONGEST_REASON, timers
+from skincare.jobs.repository import DIES, LONGEST_REASON, timers
 from skincare.jobs.repository.payload import read_payload
 
 
@@ -48,7 +49,7 @@ def insert_again(conn: Connection, payload: JobPayload, *, order_number: str, re
         """
         SELECT 1 FROM jobs
         WHERE order_number = %(order_number)s AND job_type = %(job_type)s
-            AND state IN ('pending', 'queued', 'retry_waiting', 'dead_letter', 'investigated')
+            AND state IN ('pending', 'queued', 'retry_waiting', 'dead_letter')
         LIMIT 1 FOR NO KEY UPDATE""",
         which,
     ).fetchone()
@@ -70,15 +71,11 @@ def insert_all(
 ) -> list[DueJob]:
     """Enqueue several jobs at once, as `insert` does with one."""
     jobs = [(new_job_id(), payload, payload.model_dump(mode="json")) for payload in payloads]
-    row = conn.execute(
+    publish_ats = conn.execute(
         """
-        WITH new AS (
-            INSERT INTO jobs (id, job_type, queue, payload, order_number, request_id, publish_at)
-            SELECT id, job_type, queue, payload, %(order_number)s, %(request_id)s, now() + interval '30 seconds'
-            FROM unnest(%(ids)s::uuid[], %(types)s::text[], %(queues)s::text[], %(payloads)s::jsonb[])
-                AS n (id, job_type, queue, payload)
-        )
-        SELECT now() + interval '30 seconds'""",
+        SELECT id, enqueue_job(id, job_type, queue, payload, %(order_number)s, %(request_id)s)
+        FROM unnest(%(ids)s::uuid[], %(types)s::text[], %(queues)s::text[], %(payloads)s::jsonb[])
+            AS n (id, job_type, queue, payload)""",
         {
             "ids": [job_id for job_id, _, _ in jobs],
             "types": [payload.job_type for _, payload, _ in jobs],
@@ -87,15 +84,15 @@ def insert_all(
             "order_number": order_number,
             "request_id": request_id,
         },
-    ).fetchone()
-    assert row is not None  # noqa: S101  a SELECT without FROM answers a row
+    )
+    due: dict[JobId, datetime] = dict(publish_ats.fetchall())
     return [
         DueJob(
             job_id=job_id,
             job_type=payload.job_type,
             queue=payload.queue,
             payload=content,
-            publish_at=row[0],
+            publish_at=due[job_id],
             request_id=request_id,
             order_number=order_number,
         )
@@ -120,7 +117,7 @@ def take_due(conn: Connection, *, limit: int, queues: Collection[QueueName] = tu
             ORDER BY publish_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
         )
         RETURNING id, job_type, queue, payload::text, publish_at, request_id, trace_id, order_number,
-            state IN ('dead_letter', 'investigated') AS dead,
+            state = 'dead_letter' AS dead,
             dead_letter_no, error_class, error_message, attempts, crashes, first_failed_at, last_failed_at, release""",
         {"limit": limit, "queues": list(queues)},
     )
@@ -188,7 +185,7 @@ def mark_published(conn: Connection, jobs: Sequence[DueJob]) -> int:
             state = CASE j.state WHEN 'pending' THEN 'queued' ELSE j.state END,
             sends = j.sends + 1,
             publish_at = now() + CASE
-                WHEN j.state IN ('dead_letter', 'investigated') THEN interval '13 days'
+                WHEN j.state = 'dead_letter' THEN interval '13 days'
                 ELSE rescue_delay(j.sends)
             END
         FROM locked WHERE j.id = locked.id""",
@@ -199,7 +196,7 @@ def mark_published(conn: Connection, jobs: Sequence[DueJob]) -> int:
 def dead_letter_refused(conn: Connection, jobs: Sequence[DueJob], *, error_class: str, error_message: str) -> int:
     """Dead-letter live jobs whose message SQS refused as ours to mend; return how many."""
     return conn.execute(
-        """
+        SQL("""
         WITH sent AS (
             SELECT * FROM unnest(%(ids)s::uuid[], %(publish_ats)s::timestamptz[]) AS s (id, publish_at)
         ), locked AS (
@@ -207,11 +204,8 @@ def dead_letter_refused(conn: Connection, jobs: Sequence[DueJob], *, error_class
             WHERE j.state IN ('pending', 'queued', 'retry_waiting')
             ORDER BY j.id FOR UPDATE OF j
         )
-        UPDATE jobs j SET
-            state = 'dead_letter', publish_at = now(), dead_letter_no = j.dead_letter_no + 1, retry_at = NULL,
-            first_failed_at = coalesce(j.first_failed_at, now()), last_failed_at = now(),
-            error_class = %(error_class)s, error_message = %(error_message)s
-        FROM locked WHERE j.id = locked.id""",
+        UPDATE jobs j SET {dies}, error_class = %(error_class)s, error_message = %(error_message)s
+        FROM locked WHERE j.id = locked.id""").format(dies=DIES),
         {**_sent(jobs), "error_class": error_class, "error_message": error_message[:LONGEST_REASON]},
     ).rowcount
 

@@ -26,14 +26,10 @@ def insert(
     """
     row = conn.execute(
         """
-        INSERT INTO jobs (
-            id, job_type, queue, payload, order_number, request_id, run_at, publish_at, budget_from, unique_key
-        ) VALUES (
-            %(id)s, %(job_type)s, %(queue)s, %(payload)s, %(order_number)s, %(request_id)s, %(run_at)s,
-            coalesce(%(run_at)s, now() + interval '30 seconds'), coalesce(%(run_at)s, now()), %(unique_key)s
-        )
-        ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL AND publish_at IS NOT NULL DO NOTHING
-        RETURNING publish_at""",
+        SELECT enqueue_job(
+            %(id)s, %(job_type)s, %(queue)s, %(payload)s, %(order_number)s, %(request_id)s,
+            p_run_at => %(run_at)s, p_unique_key => %(unique_key)s
+        )""",
         {
             "id": job_id,
             "job_type": payload.job_type,
@@ -45,7 +41,7 @@ def insert(
             "unique_key": unique_key,
         },
     ).fetchone()
-    if row is None:
+    if row is None or row[0] is None:
         return None
     return DueJob(
         job_id=job_id,
@@ -80,15 +76,15 @@ def insert_daily(conn: Connection, job_id: JobId, payload: JobPayload) -> bool:
 
     Its key holds its day: whatever became of yesterday's, today's is scheduled all the same.
     """
-    cur = conn.execute(
+    row = conn.execute(
         """
-        INSERT INTO jobs (id, job_type, queue, payload, run_at, publish_at, budget_from, unique_key)
-        SELECT %(id)s, %(job_type)s, %(queue)s, %(payload)s, n.run_at, n.run_at, n.run_at,
-            %(job_type)s || ':' || to_char(n.run_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')
+        SELECT enqueue_job(
+            %(id)s, %(job_type)s, %(queue)s, %(payload)s, p_run_at => n.run_at,
+            p_unique_key => %(job_type)s || ':' || to_char(n.run_at AT TIME ZONE 'UTC', 'YYYY-MM-DD')
+        )
         FROM (
             SELECT date_bin('1 day', now(), '2026-01-01 00:00+00'::timestamptz + %(daily_at)s) + interval '1 day'
-        ) n (run_at)
-        ON CONFLICT (unique_key) WHERE unique_key IS NOT NULL AND publish_at IS NOT NULL DO NOTHING""",
+        ) n (run_at)""",
         {
             "id": job_id,
             "job_type": payload.job_type,
@@ -96,5 +92,5 @@ def insert_daily(conn: Connection, job_id: JobId, payload: JobPayload) -> bool:
             "payload": Jsonb(payload.model_dump(mode="json")),
             "daily_at": payload.daily_at,
         },
-    )
-    return cur.rowcount == 1
+    ).fetchone()
+    return row is not None and row[0] is not None

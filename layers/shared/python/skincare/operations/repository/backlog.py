@@ -32,8 +32,8 @@ def outbox(conn: Connection) -> OutboxState:
             count(*) FILTER (WHERE publish_at <= now() AND queue <> ALL (%(queues)s::text[]))::integer
                 AS of_unknown_queues,
             count(*) FILTER (WHERE state = 'pending' AND run_at > now())::integer AS waiting_for_their_time,
-            count(*) FILTER (WHERE state NOT IN ('dead_letter', 'investigated'))::integer AS live,
-            count(*) FILTER (WHERE state IN ('dead_letter', 'investigated'))::integer AS dead
+            count(*) FILTER (WHERE state <> 'dead_letter')::integer AS live,
+            count(*) FILTER (WHERE state = 'dead_letter')::integer AS dead
         FROM jobs WHERE publish_at IS NOT NULL""",
         {"queues": list(QueueName)},
     )

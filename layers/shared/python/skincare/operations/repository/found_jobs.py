@@ -10,13 +10,13 @@ from psycopg.rows import class_row
 from psycopg.sql import SQL, Identifier
 
 from skincare.identifiers import JobId
-from skincare.jobs.models import JobRow
+from skincare.jobs.models import JobRow, JobState
 from skincare.operations.models import IdMatch
 
 STATES = {
-    "waiting": ("pending", "queued", "retry_waiting"),
-    "unfinished": ("pending", "queued", "processing", "retry_waiting", "dead_letter", "investigated"),
-    "cancelled": ("cancelled",),
+    "waiting": tuple(state for state in JobState if state.is_waiting),
+    "unfinished": tuple(state for state in JobState if state.is_live or state is JobState.DEAD_LETTER),
+    "cancelled": (JobState.CANCELLED,),
 }
 MOST_CANDIDATES = 10
 _TABLES = {"job": "jobs", "payment_event": "payment_events"}

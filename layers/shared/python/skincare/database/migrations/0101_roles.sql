@@ -1,0 +1,22 @@
+-- The role that every function but the migrator connects as. It reads and writes rows and owns nothing.
+-- A role belongs to the cluster, so it may exist already when a second database is migrated.
+DO $$
+BEGIN
+    CREATE ROLE app LOGIN;
+EXCEPTION
+    WHEN duplicate_object OR unique_violation THEN NULL;
+END
+$$;
+
+-- Set on the role and not by the client: a SET would pin the connection behind RDS Proxy.
+ALTER ROLE app SET statement_timeout = '5s';
+ALTER ROLE app SET lock_timeout = '2s';
+ALTER ROLE app SET idle_in_transaction_session_timeout = '10s';
+
+-- Sessions count in UTC, whatever the server's own zone is.
+ALTER ROLE app SET timezone = 'UTC';
+
+-- What of this a table's functions never need is revoked where the table is made, so that a fault of theirs cannot take
+-- evidence away.
+GRANT USAGE ON SCHEMA public TO app;
+ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO app;
