@@ -2,28 +2,23 @@
 
 import json
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 from typing import Annotated
 
+import click
 import typer
 
 from cli.system import known_secrets, plain_errors, running_system
 from local.errors import LocalSystemError
 from skincare.identifiers import read_order_number
 from skincare.money import read_rupiah
+from skincare.payments.gateways import GATEWAYS
 
 app = typer.Typer(no_args_is_help=True, help="Webhooks of payment gateways, to the local system.")
 
 _OLD = timedelta(minutes=10)
 
 
-class GatewayName(StrEnum):
-    """The gateways, as in the paths of their webhooks."""
-
-    STANDARD_WEBHOOKS = "standard_webhooks"
-    MIDTRANS = "midtrans"
-    XENDIT = "xendit"
-    DOKU = "doku"
+_GATEWAYS = click.Choice(tuple(GATEWAYS))
 
 
 @app.callback()
@@ -32,7 +27,7 @@ def webhook() -> None:
 
 
 @app.command()
-def secret(gateway: Annotated[GatewayName, typer.Option(help="Whose secret.")]) -> None:
+def secret(gateway: Annotated[str, typer.Option(click_type=_GATEWAYS, help="Whose secret.")]) -> None:
     """Print the secret that a gateway signs with."""
     from local.webhook_secrets import webhook_secret
 
@@ -43,7 +38,7 @@ def secret(gateway: Annotated[GatewayName, typer.Option(help="Whose secret.")]) 
 @app.command()
 def send(
     *,
-    gateway: Annotated[GatewayName, typer.Option(help="Who sends it.")],
+    gateway: Annotated[str, typer.Option(click_type=_GATEWAYS, help="Who sends it.")],
     order: Annotated[str, typer.Option(parser=read_order_number, help="The order's number, as heard or written.")],
     status: Annotated[str, typer.Option(help="pending, paid, failed, expired, refunded, … or the gateway's own word.")],
     amount: Annotated[
@@ -67,12 +62,13 @@ def send(
     from local.settings import LocalSettings
     from local.webhook_delivery import note_at_gateway
     from local.webhook_secrets import api_keys, webhook_secret
-    from local.webhooks import ASKED, TIMED, Occurrence, signed, status_of
     from skincare.identifiers import uuid7
+    from skincare.payments.gateways.samples import Occurrence, sample, signed, status_of
+    from skincare.payments.gateways.webhooks import READERS
 
-    if old and gateway not in TIMED:
+    if old and not sample(gateway).signs_time:
         raise typer.BadParameter(f"{gateway} signs no time", param_hint="--old")
-    if fee and gateway is not GatewayName.MIDTRANS:
+    if fee and not sample(gateway).adds_fee:
         raise typer.BadParameter(f"{gateway} puts nothing on top", param_hint="--fee")
     now = datetime.now(UTC)
     with plain_errors():
@@ -87,7 +83,7 @@ def send(
             fee_rupiah=fee or 0,
         )
         client = LoopbackClient(f"http://{LOOPBACK}:{LocalSettings.from_env().port}")
-        if gateway in ASKED and not bad_signature:
+        if not READERS[gateway].status_is_signed and not bad_signature:
             what = note_at_gateway(client, gateway, what, key=api_keys(known_secrets())[gateway])
         request = signed(gateway, what, secret=key, sent_at=now - _OLD if old else now)
         for _ in range(1 + duplicate):

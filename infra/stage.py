@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from skincare.payments.gateways import GATEWAYS
+
 
 class StageUnknown(Exception):
     """`-c stage=…` names none of the stages."""
@@ -83,7 +85,7 @@ class Stage:
     """Database, bucket and secrets survive the stack, which cannot be deleted by mistake either."""
     canary: bool
     """A new API gets a tenth of the traffic first, and none if its alarms sound."""
-    gateways: tuple[str, ...] = ("standard_webhooks", "midtrans", "xendit", "doku")
+    gateways: tuple[str, ...] = tuple(GATEWAYS)
     """The payment gateways that may send webhooks; each has a secret of its own (infra/gateway_secrets.py)."""
     payment_gateway: str | None = None
     """The gateway that customers are sent to."""

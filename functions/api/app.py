@@ -107,6 +107,7 @@ MEANINGS: dict[type[Exception], Meaning] = {
     ),
     order_errors.IdempotencyKeyReused: Meaning(problems.IDEMPOTENCY_KEY_REUSED),
     TransientError: Meaning(problems.UNAVAILABLE, headers=_retry_after),
+    payment_errors.GatewayNotConfigured: Meaning(problems.UNAVAILABLE, headers=lambda _: {"retry-after": "60"}),
     # A setting or a secret is missing: it comes with a deploy, and not within seconds.
     ConfigurationError: Meaning(problems.UNAVAILABLE, headers=lambda _: {"retry-after": "60"}),
     Exception: Meaning(problems.INTERNAL_ERROR),

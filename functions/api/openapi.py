@@ -17,6 +17,8 @@ from api.app import ROUTES
 from api.headers import IDEMPOTENCY_KEY_PATTERN
 from api.problems import ProblemType
 from api.route import Route
+from skincare.payments.gateways import GATEWAYS
+from skincare.payments.gateways.settings import WEBHOOK_PATH
 from skincare.text import ONE_LINE_PATTERN
 
 _REFERENCE = "#/components/schemas/{model}"
@@ -68,9 +70,16 @@ _IDEMPOTENCY_KEY = {
     ),
     "schema": {"type": "string", "pattern": IDEMPOTENCY_KEY_PATTERN},
 }
+
+
+def _gateways() -> str:
+    *others, last = (name for name, each in GATEWAYS.items() if each.webhook_path == f"{WEBHOOK_PATH}/{name}")
+    return f"{', '.join(others)} or {last}"
+
+
 _PATH_PARAMETERS = {
     "sku": "A product's stock keeping unit.",
-    "gateway": "A payment gateway: midtrans, xendit or doku.",
+    "gateway": f"A payment gateway: {_gateways()}.",
     "order_number": (
         "As answered when the order was placed: SKN-XXXXX-XXXXX. Case, blanks and hyphens do not matter; O is read as "
         "0, I and L as 1, and SKN may be left out."
