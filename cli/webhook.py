@@ -2,9 +2,9 @@
 
 import json
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
 
-import click
 import typer
 
 from cli.system import known_secrets, plain_errors, running_system
@@ -18,7 +18,11 @@ app = typer.Typer(no_args_is_help=True, help="Webhooks of payment gateways, to t
 _OLD = timedelta(minutes=10)
 
 
-_GATEWAYS = click.Choice(tuple(GATEWAYS))
+if TYPE_CHECKING:
+    GatewayName = str
+else:
+    GatewayName = StrEnum("GatewayName", {name.upper(): name for name in GATEWAYS})
+    """The gateways, as in the paths of their webhooks."""
 
 
 @app.callback()
@@ -27,7 +31,7 @@ def webhook() -> None:
 
 
 @app.command()
-def secret(gateway: Annotated[str, typer.Option(click_type=_GATEWAYS, help="Whose secret.")]) -> None:
+def secret(gateway: Annotated[GatewayName, typer.Option(help="Whose secret.")]) -> None:
     """Print the secret that a gateway signs with."""
     from local.webhook_secrets import webhook_secret
 
@@ -38,7 +42,7 @@ def secret(gateway: Annotated[str, typer.Option(click_type=_GATEWAYS, help="Whos
 @app.command()
 def send(
     *,
-    gateway: Annotated[str, typer.Option(click_type=_GATEWAYS, help="Who sends it.")],
+    gateway: Annotated[GatewayName, typer.Option(help="Who sends it.")],
     order: Annotated[str, typer.Option(parser=read_order_number, help="The order's number, as heard or written.")],
     status: Annotated[str, typer.Option(help="pending, paid, failed, expired, refunded, … or the gateway's own word.")],
     amount: Annotated[
@@ -59,7 +63,7 @@ def send(
     """Send a signed event and print each HTTP answer: the status and the body."""
     from emulator.loopback.client import LoopbackClient
     from emulator.settings import LOOPBACK
-    from local.settings import LocalSettings
+    from local.settings import PAYMENT_GATEWAYS, LocalSettings
     from local.webhook_delivery import note_at_gateway
     from local.webhook_secrets import api_keys, webhook_secret
     from skincare.identifiers import uuid7
@@ -83,7 +87,7 @@ def send(
             fee_rupiah=fee or 0,
         )
         client = LoopbackClient(f"http://{LOOPBACK}:{LocalSettings.from_env().port}")
-        if not READERS[gateway].status_is_signed and not bad_signature:
+        if gateway in PAYMENT_GATEWAYS and not READERS[gateway].status_is_signed and not bad_signature:
             what = note_at_gateway(client, gateway, what, key=api_keys(known_secrets())[gateway])
         request = signed(gateway, what, secret=key, sent_at=now - _OLD if old else now)
         for _ in range(1 + duplicate):

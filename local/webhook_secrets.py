@@ -5,6 +5,7 @@ import hashlib
 import hmac
 from typing import TYPE_CHECKING
 
+from local.settings import PAYMENT_GATEWAYS
 from local.state import Secrets
 from skincare.payments.gateways import GATEWAYS
 from skincare.payments.gateways.samples import sample
@@ -30,7 +31,7 @@ def secret_ids() -> dict[str, str]:
 
 def api_keys(secrets: Secrets) -> dict[str, str]:
     """Return by gateway what the shop calls its API with."""
-    return {name: webhook_secret(secrets, each.asked_with) for name, each in GATEWAYS.items() if each.asked_with}
+    return {name: webhook_secret(secrets, GATEWAYS[name].asked_with or name) for name in PAYMENT_GATEWAYS}
 
 
 def webhook_secret(secrets: Secrets, gateway: str) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from api import problems
 from api.app import ROUTES
-from api.problems import ProblemType
+from api.problem import ProblemType
 from tests.architecture.tree import ROOT, text_of, tracked_files
 
 LINK = re.compile(r"!?\[[^\]]*\]\(<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\)")
