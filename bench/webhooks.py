@@ -29,7 +29,7 @@ from skincare.jobs.envelope import Envelope
 from skincare.jobs.ports import ReceivedMessage
 from skincare.jobs.queues import QueueName
 from skincare.payments import repository
-from skincare.payments.gateways.standard_webhooks import StandardWebhooks, sign
+from skincare.payments.gateways.standard_webhooks.webhook import StandardWebhooks, sign
 from skincare.payments.models import EventId, Webhook
 
 _SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

@@ -3,7 +3,7 @@
 import json
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,19 +12,18 @@ from cli.system import known_secrets, plain_errors, running_system
 from local.errors import LocalSystemError
 from skincare.identifiers import read_order_number
 from skincare.money import read_rupiah
+from skincare.payments.gateways import GATEWAYS
 
 app = typer.Typer(no_args_is_help=True, help="Webhooks of payment gateways, to the local system.")
 
 _OLD = timedelta(minutes=10)
 
 
-class GatewayName(StrEnum):
+if TYPE_CHECKING:
+    GatewayName = str
+else:
+    GatewayName = StrEnum("GatewayName", {name.upper(): name for name in GATEWAYS})
     """The gateways, as in the paths of their webhooks."""
-
-    STANDARD_WEBHOOKS = "standard_webhooks"
-    MIDTRANS = "midtrans"
-    XENDIT = "xendit"
-    DOKU = "doku"
 
 
 @app.callback()
@@ -71,15 +70,16 @@ def send(
     """Send a signed event and print each HTTP answer: the status and the body."""
     from emulator.loopback.client import LoopbackClient
     from emulator.settings import LOOPBACK
-    from local.settings import LocalSettings
+    from local.settings import PAYMENT_GATEWAYS, LocalSettings
     from local.webhook_delivery import note_at_gateway
     from local.webhook_secrets import api_keys, webhook_secret
-    from local.webhooks import ASKED, TIMED, Occurrence, signed, status_of
     from skincare.identifiers import uuid7
+    from skincare.payments.gateways.samples import Occurrence, sample, signed, status_of
+    from skincare.payments.gateways.webhooks import READERS
 
-    if old and gateway not in TIMED:
+    if old and not sample(gateway).signs_time:
         raise typer.BadParameter(f"{gateway} signs no time", param_hint="--old")
-    if fee and gateway is not GatewayName.MIDTRANS:
+    if fee and not sample(gateway).adds_fee:
         raise typer.BadParameter(f"{gateway} puts nothing on top", param_hint="--fee")
     now = datetime.now(UTC)
     with plain_errors():
@@ -94,7 +94,7 @@ def send(
             fee_rupiah=fee or 0,
         )
         client = LoopbackClient(f"http://{LOOPBACK}:{LocalSettings.from_env().port}")
-        if gateway in ASKED and not bad_signature:
+        if gateway in PAYMENT_GATEWAYS and not READERS[gateway].status_is_signed and not bad_signature:
             what = note_at_gateway(client, gateway, what, key=api_keys(known_secrets())[gateway])
         request = signed(gateway, what, secret=key, sent_at=now - _OLD if old else now)
         for _ in range(1 + duplicate):

@@ -8,9 +8,7 @@ from constructs import Construct
 
 from infra.acknowledgements import acknowledge
 from infra.stage import Stage
-
-_KEYS_OF_THEIR_OWN = {"xendit": "xendit_api"}
-"""Gateways that are asked with another secret than the one of their webhooks, which the product knows by this name."""
+from skincare.payments.gateways import GATEWAYS
 
 
 class GatewaySecrets(Construct):
@@ -21,7 +19,9 @@ class GatewaySecrets(Construct):
 
     def __init__(self, scope: Construct, construct_id: str, *, stage: Stage) -> None:
         super().__init__(scope, construct_id)
-        self.asked = [_KEYS_OF_THEIR_OWN.get(name, name) for name in stage.gateways if name in stage.gateway_urls]
+        self.asked = [
+            key for name in stage.gateways if name in stage.gateway_urls and (key := GATEWAYS[name].asked_with)
+        ]
         names = dict.fromkeys((*stage.gateways, *self.asked))
         self._by_name = {name: self._secret(stage, name) for name in names}
 

@@ -1,7 +1,9 @@
 """The stages: everything in which dev, staging and prod differ, and what a team changes to make them its own."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+
+from skincare.payments.gateways import GATEWAYS
 
 
 class StageUnknown(Exception):
@@ -83,7 +85,7 @@ class Stage:
     """Database, bucket and secrets survive the stack, which cannot be deleted by mistake either."""
     canary: bool
     """A new API gets a tenth of the traffic first, and none if its alarms sound."""
-    gateways: tuple[str, ...] = ("standard_webhooks", "midtrans", "xendit", "doku")
+    gateways: tuple[str, ...] = tuple(GATEWAYS)
     """The payment gateways that may send webhooks; each has a secret of its own (infra/gateway_secrets.py)."""
     payment_gateway: str | None = None
     """The gateway that customers are sent to."""
@@ -98,6 +100,14 @@ class Stage:
     def __post_init__(self) -> None:
         if not self.mail_from.endswith(f"@{self.mail_domain}"):
             raise ValueError(f"{self.mail_from} is not at {self.mail_domain}, for which SES is set up")
+        _only("gateway_urls", self.gateway_urls, {url for name in self.gateways for url in GATEWAYS[name].urls})
+        _only("merchant_ids", self.merchant_ids, {name for name in self.gateways if GATEWAYS[name].names_merchant})
+
+
+def _only(setting: str, given: Collection[str], known: Collection[str]) -> None:
+    """Raise `ValueError` where a setting names something that nobody would read."""
+    if unknown := set(given) - set(known):
+        raise ValueError(f"{setting} names {', '.join(sorted(unknown))}: only {', '.join(sorted(known))} would be read")
 
 
 _INVENTED_SELLER = {

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from emulator.functions.function import FunctionDefinition
 from emulator.settings import aws_credentials, inherited_environment
 from local.queues import queue_urls
-from local.settings import ROOT
+from local.settings import PAYMENT_GATEWAYS, ROOT
 from local.webhook_secrets import secret_ids
 from skincare import function_limits
 from skincare.function_limits import FunctionLimits
@@ -60,9 +60,10 @@ class Surroundings:
     def _gateways(self) -> dict[str, str]:
         return {
             "PAYMENT_GATEWAY": self.payment_gateway,
-            "GATEWAY_URL_STANDARD_WEBHOOKS": self.payment_gateway_url,
-            "GATEWAY_URL_MIDTRANS": self.payment_gateway_url and f"{self.payment_gateway_url}/midtrans",
-            "GATEWAY_URL_XENDIT": self.payment_gateway_url and f"{self.payment_gateway_url}/xendit",
+            **{
+                f"GATEWAY_URL_{name.upper()}": self.payment_gateway_url and f"{self.payment_gateway_url}/{name}"
+                for name in PAYMENT_GATEWAYS
+            },
             **secret_ids(),
         }
 

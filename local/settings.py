@@ -21,7 +21,8 @@ WORKER_CONTAINERS = 2
 DEFAULT_PORT = 8000
 
 PAYMENT_GATEWAYS = ("standard_webhooks", "midtrans", "xendit")
-"""Where customers can be sent to; the first one is where they are unless somebody wants another."""
+"""Those that `local/payment_gateway` plays, so that customers can be sent there: to the first one unless somebody wants
+another."""
 
 PAYMENT_API = "/_local/payment-gateway"
 """Where the gateway's server answers for our own payment gateway."""

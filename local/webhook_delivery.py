@@ -12,7 +12,7 @@ from local.errors import LocalSystemError
 from local.settings import PAYMENT_API
 from local.state import Secrets
 from local.webhook_secrets import webhook_secret
-from local.webhooks import Occurrence, signed
+from skincare.payments.gateways.samples import Occurrence, signed
 
 _LATE = timedelta(minutes=10)
 

@@ -5,14 +5,13 @@ import hashlib
 import hmac
 from typing import TYPE_CHECKING
 
+from local.settings import PAYMENT_GATEWAYS
 from local.state import Secrets
 from skincare.payments.gateways import GATEWAYS
+from skincare.payments.gateways.samples import sample
 
 if TYPE_CHECKING:
     from types_boto3_secretsmanager import SecretsManagerClient
-
-_XENDIT_API = "xendit_api"
-_STANDARD_WEBHOOKS = "standard_webhooks"
 
 
 def secret_id(gateway: str) -> str:
@@ -21,8 +20,8 @@ def secret_id(gateway: str) -> str:
 
 
 def secret_names() -> list[str]:
-    """Return what has a secret: each gateway, and the API of the one that has a key of its own for it."""
-    return [*GATEWAYS, _XENDIT_API]
+    """Return what has a secret: each gateway, and the API of one that has a key of its own for it."""
+    return [name for each in GATEWAYS.values() for name in each.secrets]
 
 
 def secret_ids() -> dict[str, str]:
@@ -32,18 +31,14 @@ def secret_ids() -> dict[str, str]:
 
 def api_keys(secrets: Secrets) -> dict[str, str]:
     """Return by gateway what the shop calls its API with."""
-    return {
-        "standard_webhooks": webhook_secret(secrets, "standard_webhooks"),
-        "midtrans": webhook_secret(secrets, "midtrans"),
-        "xendit": webhook_secret(secrets, _XENDIT_API),
-    }
+    return {name: webhook_secret(secrets, GATEWAYS[name].asked_with or name) for name in PAYMENT_GATEWAYS}
 
 
 def webhook_secret(secrets: Secrets, gateway: str) -> str:
     """Return a gateway's secret: the same as long as the state folder lives, and in no file of its own."""
     key = hmac.digest(secrets.app_password.encode(), f"webhooks of {gateway}".encode(), hashlib.sha256)
     text = base64.b64encode(key).decode()
-    return f"whsec_{text}" if gateway == _STANDARD_WEBHOOKS else text
+    return sample(gateway).key_prefix + text if gateway in GATEWAYS else text
 
 
 def create_secrets(client: "SecretsManagerClient", contents: dict[str, str]) -> None:

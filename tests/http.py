@@ -18,6 +18,7 @@ from api import problems
 from api.app import ROUTES, handle
 from api.errors import RequestMalformed
 from api.event import read_event
+from api.problem import CONTENT_TYPE, Problem
 from api.route import Route
 from skincare.app import App
 from skincare.database.connection import Database, StaticCredentials
@@ -207,8 +208,8 @@ def _check(answer: Answer, route: Route[Any, Any] | None) -> None:
         }
         route.answer.model_validate_json(answer.text, strict=False, extra="forbid")
         return
-    assert answer.headers["content-type"] == problems.CONTENT_TYPE
-    problem = problems.Problem.model_validate(answer.body)
+    assert answer.headers["content-type"] == CONTENT_TYPE
+    problem = Problem.model_validate(answer.body)
     assert (problem.status, problem.request_id) == (answer.status, answer.headers["x-request-id"])
     declared = _OUTSIDE_OF_ROUTES if route is None else route.all_problems
     kind = next((kind for kind in declared if kind.code == problem.code), None)

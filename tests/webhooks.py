@@ -6,7 +6,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from skincare.payments.gateways import doku, midtrans, standard_webhooks
+from skincare.payments.gateways.doku import webhook as doku
+from skincare.payments.gateways.midtrans import webhook as midtrans
+from skincare.payments.gateways.standard_webhooks import webhook as standard_webhooks
 from skincare.payments.models import Webhook
 
 NOW = datetime(2026, 1, 15, 3, 0, tzinfo=UTC)

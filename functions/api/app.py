@@ -1,31 +1,24 @@
-"""The HTTP API: routes, limits, and what each error means to a client."""
+"""The HTTP API: its routes, and how one event is answered."""
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
-from api import errors, problems
+from api import problems
 from api.body import check_size, read_bytes, read_json
 from api.event import HttpEvent, read_event, request_id_of
 from api.identity import customer_of
-from api.problems import ProblemType, problem
+from api.problem import CONTENT_TYPE, problem
 from api.route import Request, Route
 from api.router import Router
 from api.routes import cart, health, invoices, orders, payments, products
 from api.schemas import Query
 from api.validation import read_path, read_query, validated
 from skincare.app import App
-from skincare.carts.errors import CartFull
-from skincare.catalog.errors import ProductUnknown
-from skincare.database.connection import LockUnavailable
-from skincare.errors import ConfigurationError, InvalidInput, TransientError
-from skincare.invoices.errors import InvoiceUnknown
+from skincare.errors import ConfigurationError
 from skincare.observability import describe, logger, start_invocation, trace
-from skincare.orders import errors as order_errors
-from skincare.payments import errors as payment_errors
 
 ROUTES: tuple[Route[Any, Any], ...] = (
     *health.ROUTES,
@@ -35,82 +28,6 @@ ROUTES: tuple[Route[Any, Any], ...] = (
     *invoices.ROUTES,
     *payments.ROUTES,
 )
-
-
-@dataclass(frozen=True)
-class Meaning:
-    """What an error is to a client; `members` are added to the problem, `headers` to the answer."""
-
-    problem: ProblemType
-    members: Callable[[Any], Mapping[str, Any]] = lambda _: {}
-    headers: Callable[[Any], Mapping[str, str]] = lambda _: {}
-
-
-def _own_words(error: Exception) -> dict[str, str]:
-    return {"detail": f"{str(error)[:1].upper()}{str(error)[1:]}."}
-
-
-def _retry_after(error: TransientError) -> dict[str, str]:
-    wait = error.retry_after.total_seconds() if error.retry_after else 1
-    return {"retry-after": str(max(1, round(wait)))}
-
-
-def _at_idempotency_key(error: Exception) -> dict[str, Any]:
-    return {"errors": (errors.FieldError("/headers/idempotency-key", str(error)),)}
-
-
-# The class that is nearest in an error's ancestry decides.
-MEANINGS: dict[type[Exception], Meaning] = {
-    errors.RequestMalformed: Meaning(problems.REQUEST_MALFORMED, _own_words),
-    errors.IdempotencyKeyMissing: Meaning(problems.IDEMPOTENCY_KEY_MISSING, _at_idempotency_key),
-    errors.IdempotencyKeyInvalid: Meaning(problems.IDEMPOTENCY_KEY_INVALID, _at_idempotency_key),
-    errors.Unauthenticated: Meaning(problems.UNAUTHENTICATED, headers=lambda _: {"www-authenticate": "Bearer"}),
-    errors.RouteUnknown: Meaning(problems.ROUTE_UNKNOWN),
-    payment_errors.WebhookMalformed: Meaning(problems.REQUEST_MALFORMED, _own_words),
-    payment_errors.SignatureInvalid: Meaning(problems.SIGNATURE_INVALID, _own_words),
-    payment_errors.GatewayUnknown: Meaning(problems.GATEWAY_UNKNOWN),
-    ProductUnknown: Meaning(problems.PRODUCT_UNKNOWN),
-    order_errors.OrderUnknown: Meaning(problems.ORDER_UNKNOWN),
-    InvoiceUnknown: Meaning(problems.INVOICE_UNKNOWN),
-    errors.MethodNotAllowed: Meaning(
-        problems.METHOD_NOT_ALLOWED, headers=lambda error: {"allow": ", ".join(error.allowed)}
-    ),
-    order_errors.CartEmpty: Meaning(problems.CART_EMPTY),
-    CartFull: Meaning(problems.CART_FULL),
-    order_errors.CartAlreadyOrdered: Meaning(
-        problems.CART_ALREADY_ORDERED,
-        lambda error: {"order_number": error.order_number, "link": f"/v1/orders/{error.order_number}"},
-    ),
-    order_errors.TooManyOpenOrders: Meaning(
-        problems.TOO_MANY_OPEN_ORDERS,
-        lambda error: {
-            "open": len(error.order_numbers),
-            "limit": error.limit,
-            "order_numbers": error.order_numbers,
-        },
-    ),
-    order_errors.PurchaseLimitExceeded: Meaning(problems.PURCHASE_LIMIT_EXCEEDED, lambda error: {"items": error.items}),
-    order_errors.OutOfStock: Meaning(problems.OUT_OF_STOCK, lambda error: {"items": error.items}),
-    order_errors.PriceChanged: Meaning(problems.PRICE_CHANGED, lambda error: {"total_rupiah": error.total_rupiah}),
-    order_errors.OrderNotCancellable: Meaning(
-        problems.ORDER_NOT_CANCELLABLE, lambda error: {"order_status": error.status}
-    ),
-    payment_errors.OrderNotPayable: Meaning(problems.ORDER_NOT_PAYABLE, lambda error: {"order_status": error.status}),
-    payment_errors.GatewayRefused: Meaning(problems.PAYMENT_REFUSED),
-    order_errors.CheckoutOvertaken: Meaning(problems.CONCURRENT_REQUEST, headers=_retry_after),
-    LockUnavailable: Meaning(problems.CONCURRENT_REQUEST, headers=_retry_after),
-    errors.BodyTooLarge: Meaning(problems.BODY_TOO_LARGE),
-    errors.MediaTypeUnsupported: Meaning(problems.MEDIA_TYPE_UNSUPPORTED),
-    errors.RequestInvalid: Meaning(problems.VALIDATION_FAILED, lambda error: {"errors": error.errors}),
-    InvalidInput: Meaning(
-        problems.VALIDATION_FAILED, lambda error: {"errors": (errors.FieldError(error.field, error.message),)}
-    ),
-    order_errors.IdempotencyKeyReused: Meaning(problems.IDEMPOTENCY_KEY_REUSED),
-    TransientError: Meaning(problems.UNAVAILABLE, headers=_retry_after),
-    # A setting or a secret is missing: it comes with a deploy, and not within seconds.
-    ConfigurationError: Meaning(problems.UNAVAILABLE, headers=lambda _: {"retry-after": "60"}),
-    Exception: Meaning(problems.INTERNAL_ERROR),
-}
 
 
 ROUTER = Router(ROUTES)
@@ -188,20 +105,20 @@ def _call(route: Route[Any, Any], request: Request[Any, Any], app: App) -> HttpR
 
 
 def _refuse(error: Exception, request_id: str, route: Route[Any, Any] | None) -> HttpResponse:
-    meaning = next(MEANINGS[ancestor] for ancestor in type(error).__mro__ if ancestor in MEANINGS)
-    if meaning.problem is problems.INTERNAL_ERROR:
+    kind = problems.meaning_of(error)
+    if kind is problems.INTERNAL_ERROR:
         logger.error("http.error", error=describe(error), frames=trace(error))
     elif isinstance(error, ConfigurationError):
         logger.error("http.misconfigured", error=describe(error))
-    elif meaning.problem is problems.UNAVAILABLE:
+    elif kind is problems.UNAVAILABLE:
         logger.warning("http.unavailable", error=describe(error))
-    members = {} if route is None else {"detail": route.detail_of(meaning.problem)}
-    members |= meaning.members(error)
+    members = {} if route is None else {"detail": route.detail_of(kind)}
+    members |= kind.members(error)
     return _response(
-        status=meaning.problem.status,
-        content_type=problems.CONTENT_TYPE,
-        headers=meaning.headers(error),
-        body=problem(meaning.problem, request_id, **members).model_dump_json(exclude_none=True),
+        status=kind.status,
+        content_type=CONTENT_TYPE,
+        headers=kind.headers(error),
+        body=problem(kind, request_id, **members).model_dump_json(exclude_none=True),
     )
 
 

@@ -15,8 +15,10 @@ from pydantic_core import core_schema
 from api import problems
 from api.app import ROUTES
 from api.headers import IDEMPOTENCY_KEY_PATTERN
-from api.problems import ProblemType
+from api.problem import CONTENT_TYPE, ProblemType
 from api.route import Route
+from skincare.payments.gateways import GATEWAYS
+from skincare.payments.gateways.settings import WEBHOOK_PATH
 from skincare.text import ONE_LINE_PATTERN
 
 _REFERENCE = "#/components/schemas/{model}"
@@ -45,12 +47,6 @@ _HEADERS: dict[str, dict[str, Any]] = {
     "www-authenticate": {"description": "The scheme of the token.", "schema": {"type": "string"}},
     "allow": {"description": "The methods that the path answers to.", "schema": {"type": "string"}},
 }
-_PROBLEM_HEADERS = {
-    problems.UNAUTHENTICATED: "www-authenticate",
-    problems.METHOD_NOT_ALLOWED: "allow",
-    problems.CONCURRENT_REQUEST: "retry-after",
-    problems.UNAVAILABLE: "retry-after",
-}
 
 _ALWAYS = {"location", "cache-control"}
 
@@ -68,9 +64,16 @@ _IDEMPOTENCY_KEY = {
     ),
     "schema": {"type": "string", "pattern": IDEMPOTENCY_KEY_PATTERN},
 }
+
+
+def _gateways() -> str:
+    *others, last = (name for name, each in GATEWAYS.items() if each.webhook_path == f"{WEBHOOK_PATH}/{name}")
+    return f"{', '.join(others)} or {last}"
+
+
 _PATH_PARAMETERS = {
     "sku": "A product's stock keeping unit.",
-    "gateway": "A payment gateway: midtrans, xendit or doku.",
+    "gateway": f"A payment gateway: {_gateways()}.",
     "order_number": (
         "As answered when the order was placed: SKN-XXXXX-XXXXX. Case, blanks and hyphens do not matter; O is read as "
         "0, I and L as 1, and SKN may be left out."
@@ -206,13 +209,11 @@ def _failure(
     detail_of: Callable[[ProblemType], str] = lambda kind: kind.detail,
 ) -> dict[str, Any]:
     references = [_reference(_problem_name(kind)) for kind in kinds]
-    names = {"x-request-id", *(_PROBLEM_HEADERS[kind] for kind in kinds if kind in _PROBLEM_HEADERS)}
+    names = {"x-request-id", *(kind.header for kind in kinds if kind.header)}
     answer: dict[str, Any] = {
         "description": " ".join(f"`{kind.code}`: {detail_of(kind)}" for kind in kinds),
         "headers": _headers(names, required=set() if by_gateway else {"x-request-id"}),
-        "content": {
-            problems.CONTENT_TYPE: {"schema": references[0] if len(references) == 1 else {"oneOf": references}}
-        },
+        "content": {CONTENT_TYPE: {"schema": references[0] if len(references) == 1 else {"oneOf": references}}},
     }
     if by_gateway:
         answer["content"]["application/json"] = {"schema": _reference(_GATEWAY_MESSAGE)}

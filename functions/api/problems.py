@@ -1,103 +1,67 @@
-"""Problem details (RFC 9457): every error that a client can meet, by its stable code."""
+"""Every error that a client can meet, by its stable code: the one place that says what an error is over HTTP."""
 
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
-
-from api.errors import FieldError
+from api import errors
 from api.http_settings import HTTP
+from api.problem import (
+    ExcessProblem,
+    FieldsProblem,
+    OpenOrdersProblem,
+    OrderedProblem,
+    PriceProblem,
+    ProblemType,
+    ShortageProblem,
+    StatusProblem,
+)
+from skincare.carts.errors import CartFull
 from skincare.carts.models import MAX_LINES
-from skincare.orders.errors import Excess, Shortage
-from skincare.orders.models import OrderStatus
-
-CONTENT_TYPE = "application/problem+json"
-
-
-class Problem(BaseModel):
-    """The body of an error answer (RFC 9457). Decide by `code`: it is never renamed."""
-
-    # Most containers never meet most problems: each model is built when it is first needed.
-    model_config = ConfigDict(frozen=True, defer_build=True)
-
-    type: Annotated[str, Field(description="A URN made of `code`.")]
-    title: Annotated[str, Field(description="What kind of problem it is, for people.")]
-    status: Annotated[int, Field(description="The HTTP status of the answer.")]
-    detail: Annotated[str, Field(description="What to know about this occurrence, for people.")]
-    instance: Annotated[str, Field(description="A URN made of `request_id`.")]
-    code: Annotated[str, Field(description="The kind of problem, for programs.")]
-    request_id: Annotated[str, Field(description="As in the header X-Request-Id: quote it when asking for help.")]
+from skincare.catalog.errors import ProductUnknown
+from skincare.database.connection import LockUnavailable
+from skincare.errors import ConfigurationError, InvalidInput, TransientError
+from skincare.invoices.errors import InvoiceUnknown
+from skincare.orders import errors as orders
+from skincare.payments import errors as payments
 
 
-class FieldsProblem(Problem):
-    errors: Annotated[tuple[FieldError, ...], Field(min_length=1, description="Every rule that the request breaks.")]
+def _own_words(error: Exception) -> dict[str, Any]:
+    return {"detail": f"{str(error)[:1].upper()}{str(error)[1:]}."}
 
 
-class OrderedProblem(Problem):
-    order_number: Annotated[str, Field(description="The order that the cart became.")]
-    link: Annotated[str, Field(description="Its path.")]
+def _retry_after(error: TransientError | ConfigurationError) -> dict[str, str]:
+    if isinstance(error, ConfigurationError):
+        # A setting or a secret is missing: it comes with a deploy, and not within seconds.
+        return {"retry-after": "60"}
+    wait = error.retry_after.total_seconds() if error.retry_after else 1
+    return {"retry-after": str(max(1, round(wait)))}
 
 
-class ShortageProblem(Problem):
-    items: Annotated[tuple[Shortage, ...], Field(min_length=1, description="The lines that ask for too much.")]
+def _at_idempotency_key(error: Exception) -> dict[str, Any]:
+    return {"errors": (errors.FieldError("/headers/idempotency-key", str(error)),)}
 
 
-class OpenOrdersProblem(Problem):
-    open: Annotated[int, Field(description="How many unpaid orders the customer has.")]
-    limit: Annotated[int, Field(description="How many one may have.")]
-    order_numbers: Annotated[tuple[str, ...], Field(min_length=1, description="The unpaid orders, oldest first.")]
-
-
-class ExcessProblem(Problem):
-    items: Annotated[
-        tuple[Excess, ...], Field(min_length=1, description="The lines that ask for more than is `allowed`.")
-    ]
-
-
-class PriceProblem(Problem):
-    total_rupiah: Annotated[int, Field(description="What the cart costs now, in whole rupiah.")]
-
-
-class StatusProblem(Problem):
-    order_status: Annotated[OrderStatus, Field(description="How far the order has gone.")]
-
-
-@dataclass(frozen=True)
-class ProblemType:
-    """One kind of error. `code` is a contract with clients: it is never renamed. `body` has its members."""
-
-    code: str
-    status: int
-    title: str
-    detail: str
-    body: type[Problem] = Problem
-
-    @property
-    def uri(self) -> str:
-        return f"urn:skincare:problem:{self.code}"
-
-
-def problem(kind: ProblemType, request_id: str, **members: Any) -> Problem:
-    """Describe one occurrence of a problem; `members` are its own or, as `detail` does, replace the usual ones."""
-    usual = {
-        "type": kind.uri,
-        "title": kind.title,
-        "status": kind.status,
-        "detail": kind.detail,
-        "instance": f"urn:skincare:request:{request_id}",
-        "code": kind.code,
-        "request_id": request_id,
+def _broken_rules(error: errors.RequestInvalid | InvalidInput) -> dict[str, Any]:
+    return {
+        "errors": (errors.FieldError(error.field, error.message),) if isinstance(error, InvalidInput) else error.errors
     }
-    return kind.body.model_validate(usual | members)
 
 
-REQUEST_MALFORMED = ProblemType("request_malformed", 400, "The request cannot be read", "The request cannot be read.")
+REQUEST_MALFORMED = ProblemType(
+    "request_malformed",
+    400,
+    "The request cannot be read",
+    "The request cannot be read.",
+    errors=(errors.RequestMalformed, payments.WebhookMalformed),
+    members=_own_words,
+)
 IDEMPOTENCY_KEY_MISSING = ProblemType(
     "idempotency_key_missing",
     400,
     "Idempotency-Key is missing",
     "Send the header Idempotency-Key with a new value for each order and the same value when repeating a request.",
     FieldsProblem,
+    errors=(errors.IdempotencyKeyMissing,),
+    members=_at_idempotency_key,
 )
 IDEMPOTENCY_KEY_INVALID = ProblemType(
     "idempotency_key_invalid",
@@ -105,31 +69,72 @@ IDEMPOTENCY_KEY_INVALID = ProblemType(
     "Idempotency-Key is invalid",
     "Send one header Idempotency-Key of 1 to 255 visible ASCII characters, bare or in double quotes, without a comma.",
     FieldsProblem,
+    errors=(errors.IdempotencyKeyInvalid,),
+    members=_at_idempotency_key,
 )
-UNAUTHENTICATED = ProblemType("unauthenticated", 401, "Please sign in", "The request carries no usable token.")
-ROUTE_UNKNOWN = ProblemType("route_unknown", 404, "No such route", "There is nothing at this path.")
-PRODUCT_UNKNOWN = ProblemType("product_unknown", 404, "No such product", "There is no product with this SKU.")
-ORDER_UNKNOWN = ProblemType("order_unknown", 404, "No such order", "You have no order with this number.")
+UNAUTHENTICATED = ProblemType(
+    "unauthenticated",
+    401,
+    "Please sign in",
+    "The request carries no usable token.",
+    errors=(errors.Unauthenticated,),
+    header="www-authenticate",
+    headers=lambda _: {"www-authenticate": "Bearer"},
+)
+ROUTE_UNKNOWN = ProblemType(
+    "route_unknown", 404, "No such route", "There is nothing at this path.", errors=(errors.RouteUnknown,)
+)
+PRODUCT_UNKNOWN = ProblemType(
+    "product_unknown", 404, "No such product", "There is no product with this SKU.", errors=(ProductUnknown,)
+)
+ORDER_UNKNOWN = ProblemType(
+    "order_unknown", 404, "No such order", "You have no order with this number.", errors=(orders.OrderUnknown,)
+)
 INVOICE_UNKNOWN = ProblemType(
-    "invoice_unknown", 404, "No such invoice", "You have no paid order with this number, so there is no invoice."
+    "invoice_unknown",
+    404,
+    "No such invoice",
+    "You have no paid order with this number, so there is no invoice.",
+    errors=(InvoiceUnknown,),
 )
 SIGNATURE_INVALID = ProblemType(
-    "signature_invalid", 401, "The signature is not valid", "Nothing proves that the payment gateway sent this."
+    "signature_invalid",
+    401,
+    "The signature is not valid",
+    "Nothing proves that the payment gateway sent this.",
+    errors=(payments.SignatureInvalid,),
+    members=_own_words,
 )
 GATEWAY_UNKNOWN = ProblemType(
-    "gateway_unknown", 404, "No such payment gateway", "No payment gateway of this name sends us events."
+    "gateway_unknown",
+    404,
+    "No such payment gateway",
+    "No payment gateway of this name sends us events.",
+    errors=(payments.GatewayUnknown,),
 )
 METHOD_NOT_ALLOWED = ProblemType(
-    "method_not_allowed", 405, "Method not allowed", "The header Allow names the methods that this path answers to."
+    "method_not_allowed",
+    405,
+    "Method not allowed",
+    "The header Allow names the methods that this path answers to.",
+    errors=(errors.MethodNotAllowed,),
+    header="allow",
+    headers=lambda error: {"allow": ", ".join(error.allowed)},
 )
-CART_EMPTY = ProblemType("cart_empty", 409, "The cart is empty", "There is nothing in the cart to order.")
-CART_FULL = ProblemType("cart_full", 409, "The cart is full", f"A cart holds at most {MAX_LINES} lines.")
+CART_EMPTY = ProblemType(
+    "cart_empty", 409, "The cart is empty", "There is nothing in the cart to order.", errors=(orders.CartEmpty,)
+)
+CART_FULL = ProblemType(
+    "cart_full", 409, "The cart is full", f"A cart holds at most {MAX_LINES} lines.", errors=(CartFull,)
+)
 CART_ALREADY_ORDERED = ProblemType(
     "cart_already_ordered",
     409,
     "The cart was ordered already",
     "This version of the cart became the order named here under another Idempotency-Key.",
     OrderedProblem,
+    errors=(orders.CartAlreadyOrdered,),
+    members=lambda error: {"order_number": error.order_number, "link": f"/v1/orders/{error.order_number}"},
 )
 TOO_MANY_OPEN_ORDERS = ProblemType(
     "too_many_open_orders",
@@ -137,6 +142,12 @@ TOO_MANY_OPEN_ORDERS = ProblemType(
     "Too many unpaid orders",
     "Pay or cancel one of the orders listed here first.",
     OpenOrdersProblem,
+    errors=(orders.TooManyOpenOrders,),
+    members=lambda error: {
+        "open": len(error.order_numbers),
+        "limit": error.limit,
+        "order_numbers": error.order_numbers,
+    },
 )
 PURCHASE_LIMIT_EXCEEDED = ProblemType(
     "purchase_limit_exceeded",
@@ -144,6 +155,8 @@ PURCHASE_LIMIT_EXCEEDED = ProblemType(
     "Too many units",
     "The items listed here ask for more units than one customer may order unpaid.",
     ExcessProblem,
+    errors=(orders.PurchaseLimitExceeded,),
+    members=lambda error: {"items": error.items},
 )
 OUT_OF_STOCK = ProblemType(
     "out_of_stock",
@@ -151,6 +164,8 @@ OUT_OF_STOCK = ProblemType(
     "Out of stock",
     "The items listed here ask for more units than are left.",
     ShortageProblem,
+    errors=(orders.OutOfStock,),
+    members=lambda error: {"items": error.items},
 )
 PRICE_CHANGED = ProblemType(
     "price_changed",
@@ -158,6 +173,8 @@ PRICE_CHANGED = ProblemType(
     "The price has changed",
     "The cart costs more than expected_total_rupiah; total_rupiah is its total now.",
     PriceProblem,
+    errors=(orders.PriceChanged,),
+    members=lambda error: {"total_rupiah": error.total_rupiah},
 )
 ORDER_NOT_CANCELLABLE = ProblemType(
     "order_not_cancellable",
@@ -165,6 +182,8 @@ ORDER_NOT_CANCELLABLE = ProblemType(
     "The order cannot be cancelled",
     "The order has gone too far to be cancelled.",
     StatusProblem,
+    errors=(orders.OrderNotCancellable,),
+    members=lambda error: {"order_status": error.status},
 )
 ORDER_NOT_PAYABLE = ProblemType(
     "order_not_payable",
@@ -172,6 +191,8 @@ ORDER_NOT_PAYABLE = ProblemType(
     "The order cannot be paid",
     "The order is not pending any more, or its time to be paid is over.",
     StatusProblem,
+    errors=(payments.OrderNotPayable,),
+    members=lambda error: {"order_status": error.status},
 )
 PAYMENT_REFUSED = ProblemType(
     "payment_refused",
@@ -179,18 +200,30 @@ PAYMENT_REFUSED = ProblemType(
     "The payment gateway refuses",
     "The payment gateway does not take a payment of this order, for instance because its total is below the least that"
     " it collects. Repeating the request does not help.",
+    errors=(payments.GatewayRefused,),
 )
 CONCURRENT_REQUEST = ProblemType(
     "concurrent_request",
     409,
     "Another request is in the way",
     "Another request for the same cart, order or products is running. Repeat this one shortly.",
+    errors=(orders.CheckoutOvertaken, LockUnavailable),
+    header="retry-after",
+    headers=_retry_after,
 )
 BODY_TOO_LARGE = ProblemType(
-    "body_too_large", 413, "The body is too large", f"A body has at most {HTTP.max_body_bytes} bytes."
+    "body_too_large",
+    413,
+    "The body is too large",
+    f"A body has at most {HTTP.max_body_bytes} bytes.",
+    errors=(errors.BodyTooLarge,),
 )
 MEDIA_TYPE_UNSUPPORTED = ProblemType(
-    "media_type_unsupported", 415, "Unsupported media type", "Send JSON with the content type application/json."
+    "media_type_unsupported",
+    415,
+    "Unsupported media type",
+    "Send JSON with the content type application/json.",
+    errors=(errors.MediaTypeUnsupported,),
 )
 VALIDATION_FAILED = ProblemType(
     "validation_failed",
@@ -198,19 +231,41 @@ VALIDATION_FAILED = ProblemType(
     "The request is invalid",
     "The fields listed in errors break a rule.",
     FieldsProblem,
+    errors=(errors.RequestInvalid, InvalidInput),
+    members=_broken_rules,
 )
 IDEMPOTENCY_KEY_REUSED = ProblemType(
     "idempotency_key_reused",
     422,
     "Idempotency-Key was used for another request",
     "The key belongs to an earlier request with another body. Use a new key for a new order.",
+    errors=(orders.IdempotencyKeyReused,),
 )
 INTERNAL_ERROR = ProblemType(
-    "internal_error", 500, "Something went wrong", "The error is on our side and has been recorded."
+    "internal_error",
+    500,
+    "Something went wrong",
+    "The error is on our side and has been recorded.",
+    errors=(Exception,),
 )
-UNAVAILABLE = ProblemType("unavailable", 503, "Temporarily unavailable", "Repeat the request shortly.")
+UNAVAILABLE = ProblemType(
+    "unavailable",
+    503,
+    "Temporarily unavailable",
+    "Repeat the request shortly.",
+    errors=(TransientError, ConfigurationError),
+    header="retry-after",
+    headers=_retry_after,
+)
 
 REPEATABLE = frozenset({CONCURRENT_REQUEST, UNAVAILABLE})
 """Problems that pass; where the route takes an Idempotency-Key, their detail says to keep it."""
 
 EVERY: tuple[ProblemType, ...] = tuple(value for value in vars().values() if isinstance(value, ProblemType))
+
+_MEANINGS = {error: kind for kind in EVERY for error in kind.errors}
+
+
+def meaning_of(error: Exception) -> ProblemType:
+    """Return what an error is to a client: the class that is nearest in its ancestry decides."""
+    return next(_MEANINGS[ancestor] for ancestor in type(error).__mro__ if ancestor in _MEANINGS)

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from api import problems
 from api.identity import Customer, customer_of
-from api.problems import ProblemType
+from api.problem import ProblemType
 from skincare.app import App
 from skincare.identifiers import OrderNumber, read_order_number
 

@@ -12,9 +12,10 @@ from emulator.loopback.client import LoopbackClient
 from emulator.switches import Switches
 from local.chaos import Switch
 from local.webhook_delivery import Delivery, Signer, deliver
-from local.webhooks import ASKED, TIMED, Occurrence
 from oncall.requests import CloseQuarantined, Discard, FindDead, Redrive, ShowQuarantined
 from skincare.identifiers import uuid7
+from skincare.payments.gateways.samples import Occurrence, sample
+from skincare.payments.gateways.webhooks import READERS
 
 _PATIENCE = timedelta(seconds=30)
 _LARGEST_AMOUNT = 2**53
@@ -97,7 +98,7 @@ class WebhookDesk:
             delivery = Delivery(str(wishes.get("delivery")))
         except ValueError:
             raise _invalid("delivery") from None
-        if delivery is Delivery.LATE and signer.gateway not in TIMED:
+        if delivery is Delivery.LATE and not sample(signer.gateway).signs_time:
             raise Refused(422, "validation_failed", "The request is invalid", f"{signer.gateway} signs no time.")
         what = Occurrence(
             event_id=str(uuid7()),
@@ -108,7 +109,7 @@ class WebhookDesk:
             amount_rupiah=amount,
             occurred_at=datetime.now(UTC),
         )
-        if signer.gateway in ASKED and delivery is not Delivery.FORGED:
+        if not READERS[signer.gateway].status_is_signed and delivery is not Delivery.FORGED:
             what = self._note(signer.gateway, what)
         told = deliver(what, delivery, signer=signer, shop=self._shop)
         return {"event_id": what.event_id, "answers": [asdict(answer) for answer in told]}

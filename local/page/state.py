@@ -27,6 +27,7 @@ from skincare.jobs.queues import QueueName
 from skincare.metrics import Metric
 from skincare.operations import service
 from skincare.operations.repository.dead_jobs import Which
+from skincare.payments.gateways import GATEWAYS
 from skincare.payments.gauges import payment_gauges
 
 if TYPE_CHECKING:
@@ -120,6 +121,7 @@ class SystemState:
             "queues": queues,
             "lamps": [asdict(lamp) for lamp in lamps(self._seen_of(queues, backlogs, gauges))],
             "switches": shown_switches(self._switches),
+            "gateways": [{"name": each.name, "title": each.title} for each in GATEWAYS.values()],
             **(ledger or nothing),
         }
 

@@ -3,10 +3,10 @@
 from emulator.gateway.problems import Refused
 from local.payment_gateway.book import Book, Entry
 from local.repository import lock_order
-from local.webhooks import Occurrence
 from skincare.database.connection import Database
 from skincare.identifiers import OrderNumber
 from skincare.payments.attempts import repository as attempts
+from skincare.payments.gateways.samples import Occurrence
 from skincare.payments.models import Attempt
 
 

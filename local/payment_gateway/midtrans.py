@@ -13,8 +13,9 @@ from urllib.parse import quote
 from emulator.gateway.problems import Refused
 from local.payment_gateway.answer import Answer
 from local.payment_gateway.book import Book, Entry, Payment
-from local.webhooks import with_fee, word_of
-from skincare.payments.gateways.midtrans import JAKARTA
+from skincare.payments.gateways.midtrans.sample import with_fee
+from skincare.payments.gateways.midtrans.webhook import JAKARTA
+from skincare.payments.gateways.samples import word_of
 from skincare.payments.models import EventStatus
 
 NAME = "midtrans"

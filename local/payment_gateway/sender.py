@@ -7,7 +7,7 @@ from emulator.gateway.problems import Refused
 from emulator.loopback.client import LoopbackClient
 from local.payment_gateway.book import Entry, Payment
 from local.webhook_delivery import Delivery, Signer, Told, deliver
-from local.webhooks import TIMED, Occurrence
+from skincare.payments.gateways.samples import Occurrence, sample
 
 
 class Sender:
@@ -19,7 +19,7 @@ class Sender:
 
     def check(self, payment: Payment, delivery: Delivery) -> None:
         """Raise `Refused` for a way of delivery that a gateway does not have."""
-        if delivery is Delivery.LATE and payment.gateway not in TIMED:
+        if delivery is Delivery.LATE and not sample(payment.gateway).signs_time:
             raise Refused(422, "validation_failed", "The request is invalid", f"{payment.gateway} signs no time.")
 
     def send(self, payment: Payment, entry: Entry, delivery: Delivery) -> list[Told]:

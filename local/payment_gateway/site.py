@@ -27,7 +27,8 @@ from local.payment_gateway.sender import Sender
 from local.payment_gateway.xendit import Xendit
 from local.settings import PAYMENT_API
 from local.webhook_delivery import Delivery
-from local.webhooks import ASKED, Occurrence
+from skincare.payments.gateways.samples import Occurrence
+from skincare.payments.gateways.webhooks import READERS
 from skincare.payments.models import attempt_named
 from skincare.text import flaw, is_blank
 
@@ -130,7 +131,7 @@ class PaymentSite:
 
     def _note(self, gateway: str, wishes: dict[str, Any]) -> Response:
         """Let a gateway know of something before somebody sends its webhook, as `skincare webhook send` does."""
-        if self._happenings is None or gateway not in ASKED:
+        if self._happenings is None or READERS[gateway].status_is_signed:
             raise no_route()
         what = Occurrence(
             event_id=_text(wishes, "event_id"),

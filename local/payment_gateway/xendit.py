@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, quote
 from emulator.gateway.problems import Refused
 from local.payment_gateway.answer import Answer
 from local.payment_gateway.book import Book, Payment
-from local.webhooks import word_of
+from skincare.payments.gateways.samples import word_of
 
 NAME = "xendit"
 _INVOICES = "/v2/invoices"

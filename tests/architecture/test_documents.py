@@ -7,7 +7,9 @@ import pytest
 
 from api import problems
 from api.app import ROUTES
-from api.problems import ProblemType
+from api.problem import ProblemType
+from skincare.payments.gateways import GATEWAYS
+from skincare.payments.gateways.webhooks import READERS
 from tests.architecture.tree import ROOT, text_of, tracked_files
 
 LINK = re.compile(r"!?\[[^\]]*\]\(<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\)")
@@ -163,6 +165,33 @@ class TestTheHttpDocument:
             if not any(row.startswith(f"| {kind.status} |") and f"`{kind.code}`" in row for row in rows)
         ]
         assert missing == []
+
+
+class TestThePaymentsDocument:
+    @staticmethod
+    def rows(head: str) -> dict[str, list[str]]:
+        """The cells of the table that begins so, by the gateway in the first one."""
+        _, _, table = text_of("docs/payments.md").partition(f"\n| gateway | {head} |")
+        rows = [[cell.strip() for cell in row.split("|")] for row in table.partition("\n\n")[0].splitlines()[2:]]
+        return {row[1].split()[0].strip("`"): row[2:] for row in rows}
+
+    def test_says_of_every_gateway_whether_it_starts_payments(self) -> None:
+        told = {name: cells[0] for name, cells in self.rows("starts payments").items()}
+        assert told == {name: "yes" if each.asked_with else "no" for name, each in GATEWAYS.items()}
+
+    def test_says_of_every_gateway_where_its_webhooks_arrive_and_whether_their_status_is_signed(self) -> None:
+        told = {name: (cells[0], cells[2]) for name, cells in self.rows("path").items()}
+        assert told == {
+            name: (f"`{each.webhook_path}`", "yes" if READERS[name].status_is_signed else "no")
+            for name, each in GATEWAYS.items()
+        }
+
+    @pytest.mark.parametrize("gateway", GATEWAYS)
+    def test_names_every_setting_of_a_gateway(self, gateway: str) -> None:
+        text, settings = text_of("docs/payments.md"), GATEWAYS[gateway]
+        names = [f"GATEWAY_URL_{name.upper()}" for name in settings.urls]
+        names += [f"WEBHOOK_SECRET_ID_{name.upper()}" for name in settings.secrets if name != gateway]
+        assert [name for name in names if f"`{name}`" not in text] == []
 
 
 class TestDecisionRecords:

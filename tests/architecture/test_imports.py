@@ -125,7 +125,14 @@ class TestImporting:
 
 class TestTheDeployment:
     @pytest.mark.parametrize(
-        "module", ["api.http_settings", "skincare.alarm_rules", "skincare.function_limits", "skincare.jobs.queues"]
+        "module",
+        [
+            "api.http_settings",
+            "skincare.alarm_rules",
+            "skincare.function_limits",
+            "skincare.jobs.queues",
+            "skincare.payments.gateways",
+        ],
     )
     def test_reads_numbers_from_modules_that_need_no_package(self, module: str) -> None:
         """Run without any installed package: an import of one would fail."""

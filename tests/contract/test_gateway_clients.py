@@ -7,10 +7,10 @@ import pytest
 
 from local.payment_gateway.book import Book
 from local.settings import PAYMENT_API
-from skincare.adapters.gateways.midtrans import MidtransClient
-from skincare.adapters.gateways.standard_webhooks import StandardWebhooksClient
-from skincare.adapters.gateways.xendit import XenditClient
 from skincare.payments.errors import GatewayMisconfigured, GatewayUnavailable, ReferenceTaken
+from skincare.payments.gateways.midtrans.client import MidtransClient
+from skincare.payments.gateways.standard_webhooks.client import StandardWebhooksClient
+from skincare.payments.gateways.xendit.client import XenditClient
 from skincare.payments.models import Attempt, Closing, EventStatus
 from skincare.payments.ports import GatewayClient
 from tests.contract.gateway_client_contract import Bench, GatewayClientContract, new_attempt

@@ -15,12 +15,6 @@ from typing import Any
 import pytest
 
 from local.settings import PAYMENT_API
-from skincare.adapters.gateways import connections
-from skincare.adapters.gateways import http as gateway_http
-from skincare.adapters.gateways.http import GatewayHttp
-from skincare.adapters.gateways.midtrans import MidtransClient
-from skincare.adapters.gateways.standard_webhooks import StandardWebhooksClient
-from skincare.adapters.gateways.xendit import XenditClient
 from skincare.errors import ConfigurationError, TransientError
 from skincare.payments.deadline import within
 from skincare.payments.errors import (
@@ -31,6 +25,12 @@ from skincare.payments.errors import (
     ReferenceTaken,
     RefundTooEarly,
 )
+from skincare.payments.gateways import connections
+from skincare.payments.gateways import http as gateway_http
+from skincare.payments.gateways.http import GatewayHttp
+from skincare.payments.gateways.midtrans.client import MidtransClient
+from skincare.payments.gateways.standard_webhooks.client import StandardWebhooksClient
+from skincare.payments.gateways.xendit.client import XenditClient
 from skincare.payments.models import Attempt, Closing, EventStatus, Refund, Report
 from skincare.payments.ports import GatewayClient
 from tests.log import recorded_log

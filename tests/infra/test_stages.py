@@ -50,6 +50,14 @@ class TestChoosingAStage:
         with pytest.raises(ValueError, match="shop@elsewhere"):
             dataclasses.replace(DEV, mail_from="shop@elsewhere.example.org")
 
+    @pytest.mark.parametrize(
+        ("setting", "name"),
+        [("gateway_urls", "doku"), ("gateway_urls", "midtrans_snapp"), ("merchant_ids", "xendit")],
+    )
+    def test_a_setting_of_a_gateway_that_nobody_would_read_is_refused_at_once(self, setting: str, name: str) -> None:
+        with pytest.raises(ValueError, match=f"{setting} names {name}: only"):
+            dataclasses.replace(DEV, **{setting: {name: "https://gateway.example.com"}})  # type: ignore[arg-type]
+
 
 class TestProduction:
     def test_keeps_its_data_when_a_stack_goes(self, prod: Templates) -> None:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from psycopg import Connection
 
-from api.problems import CONTENT_TYPE
+from api.problem import CONTENT_TYPE
 from local.invoices import restore_invoices
 from skincare.app import App
 from skincare.identifiers import OrderNumber

@@ -10,11 +10,12 @@ from local import aws_setup
 from local.queues import create_queues, missing_queues, queue_url
 from local.state import Secrets
 from local.webhook_secrets import secret_id, webhook_secret
-from local.webhooks import Occurrence, signed
 from skincare.adapters.aws import AwsSession, Timeouts
 from skincare.adapters.webhook_secrets import SecretsManagerWebhookSecrets
 from skincare.jobs.queues import DEAD_LETTER_RETENTION, MAX_RECEIVE_COUNT, SOURCE_RETENTION, QueueName
 from skincare.payments.gateways import GATEWAYS
+from skincare.payments.gateways.samples import Occurrence, signed
+from skincare.payments.gateways.webhooks import READERS
 from skincare.payments.models import EventStatus, Webhook
 from tests.support.moto import SETTINGS, running_moto
 
@@ -89,7 +90,7 @@ class TestTheSecretsOfTheLocalAws:
         now = datetime.now(UTC)
         what = Occurrence("event-1", "SKN-4T9QX-0M7KD", "transaction-1", "paid", 150_000, now)
         request = signed(gateway, what, secret=secret, sent_at=now)
-        event = GATEWAYS[gateway].read(Webhook(request.body, request.headers, request.path), [secret], now)
+        event = READERS[gateway].read(Webhook(request.body, request.headers, request.path), [secret], now)
         assert event.report is not None
         assert (event.report.status, event.report.amount_rupiah) == (EventStatus.PAID, 150_000)
         assert abs((event.report.occurred_at or now) - now) <= timedelta(seconds=1)

@@ -21,6 +21,7 @@ from skincare.alarm_rules import ALARM_RULES
 from skincare.database.connection import Database, DatabaseUnavailable, StaticCredentials
 from skincare.jobs.queues import QueueName
 from skincare.jobs.repository import quarantine
+from skincare.payments.gateways import GATEWAYS
 from tests.factories import make_order
 from tests.ledger import claim_one, enqueue, let_pass
 from tests.local_system import wait_for
@@ -132,6 +133,7 @@ class TestTheStateOfAnEmptySystem:
         nothing["oldest_dead_s"] = None
         assert [lamp["name"] for lamp in state.pop("lamps") if lamp["lit"] or lamp["value"]] == []
         assert {switch["name"]: switch["on"] for switch in state.pop("switches")} == dict.fromkeys(Switch, False)
+        assert [gateway["name"] for gateway in state.pop("gateways")] == list(GATEWAYS)
         assert state == {
             "missing": [f"worker of {queue}" for queue in QueueName],
             "health": [],

@@ -14,13 +14,13 @@ from local.payment_gateway.book import Book
 from local.payment_gateway.happening import Happenings
 from local.settings import PAYMENT_API
 from local.webhook_delivery import note_at_gateway
-from local.webhooks import Occurrence, signed
-from skincare.adapters.gateways.midtrans import MidtransClient
-from skincare.adapters.gateways.xendit import XenditClient
 from skincare.app import App
 from skincare.identifiers import OrderNumber, uuid7
 from skincare.payments.attempts import repository as attempts
 from skincare.payments.errors import EventUnconfirmed, OrderMaybePaid
+from skincare.payments.gateways.midtrans.client import MidtransClient
+from skincare.payments.gateways.samples import Occurrence, signed
+from skincare.payments.gateways.xendit.client import XenditClient
 from skincare.payments.models import Webhook
 from skincare.payments.service import receive
 from tests.payment_gateways import API_KEYS, KEYS, payment_gateways

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from psycopg import Connection
 
-from skincare.adapters.gateways.midtrans import MidtransClient
 from skincare.app import App
 from skincare.errors import TransientError
 from skincare.payments.errors import EventUnconfirmed, GatewayNotConfigured, GatewayUnavailable
+from skincare.payments.gateways.midtrans.client import MidtransClient
 from skincare.payments.models import Attempt, EventStatus, Report
 from tests.fakes.gateway_client import report_of
 from tests.http import RecordingPublisher

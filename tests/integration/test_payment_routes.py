@@ -17,7 +17,7 @@ from psycopg import Connection
 
 from api.http_settings import HTTP
 from skincare.app import App
-from skincare.payments.gateways import doku
+from skincare.payments.gateways.doku import webhook as doku
 from skincare.payments.models import Webhook
 from tests.factories import make_order, make_settings
 from tests.http import Answer, Client, RecordingPublisher, call, http_event, make_app, open_app

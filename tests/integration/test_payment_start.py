@@ -9,12 +9,12 @@ from datetime import datetime, timedelta
 import pytest
 from psycopg import Connection, errors
 
-from skincare.adapters.gateways.standard_webhooks import StandardWebhooksClient
 from skincare.app import App
 from skincare.identifiers import OrderNumber, UserId
 from skincare.orders import repository as orders
 from skincare.payments.attempts import repository
 from skincare.payments.errors import GatewayMisconfigured, GatewayRefused, GatewayUnavailable, ReferenceTaken
+from skincare.payments.gateways.standard_webhooks.client import StandardWebhooksClient
 from skincare.payments.models import EventStatus
 from tests.factories import fill_cart, make_order, make_product
 from tests.fakes.gateway_client import report_of

@@ -19,6 +19,7 @@ from local.page.actions import ChaosDesk, OnCallDesk, WebhookDesk
 from local.webhook_delivery import Signer
 from skincare.payments.errors import SignatureInvalid
 from skincare.payments.gateways import GATEWAYS
+from skincare.payments.gateways.webhooks import READERS
 from skincare.payments.models import Webhook
 from tests.webhooks import OTHER_SECRETS, SECRETS
 
@@ -127,7 +128,7 @@ class Shop:
         headers = {key.lower(): value for key, value in request.headers.items()}
         try:
             webhook = Webhook(request.get_data(), headers, request.path)
-            self.events.append(GATEWAYS[name].read(webhook, (SECRETS[name],), datetime.now(UTC)))
+            self.events.append(READERS[name].read(webhook, (SECRETS[name],), datetime.now(UTC)))
             response = Response("{}")
         except SignatureInvalid:
             response = Response("{}", 401)

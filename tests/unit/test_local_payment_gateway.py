@@ -24,7 +24,7 @@ from local.settings import PAYMENT_API
 from local.tokens import token_issuer
 from local.webhook_delivery import Signer
 from skincare.payments.errors import SignatureInvalid
-from skincare.payments.gateways.standard_webhooks import StandardWebhooks
+from skincare.payments.gateways.standard_webhooks.webhook import StandardWebhooks
 from skincare.payments.models import GatewayEvent, Webhook
 from tests.shop import wait_until
 from tests.webhooks import OTHER_SECRETS, SECRETS

@@ -17,7 +17,7 @@ from api.app import ROUTES
 from api.errors import FieldError
 from api.headers import IDEMPOTENCY_KEY_PATTERN, idempotency_key
 from api.openapi import document
-from api.problems import ProblemType, problem
+from api.problem import CONTENT_TYPE, ProblemType, problem
 from api.route import Route
 from api.schemas import OrderRequest
 from skincare.errors import SkincareError
@@ -52,7 +52,7 @@ def operation_of(route: Route[Any, Any]) -> dict[str, Any]:
 
 def schemas_in(answer: dict[str, Any]) -> list[dict[str, Any]]:
     """The schemas of the problems that an answer may be."""
-    schema = answer["content"][problems.CONTENT_TYPE]["schema"]
+    schema = answer["content"][CONTENT_TYPE]["schema"]
     references = [each["$ref"] for each in schema.get("oneOf", [schema])]
     return [SCHEMAS[reference.rpartition("/")[2]] for reference in references]
 
@@ -91,7 +91,7 @@ class TestARoute:
         documented = {
             (int(status), schema["properties"]["code"]["const"])
             for status, answer in operation_of(route)["responses"].items()
-            if problems.CONTENT_TYPE in answer["content"]
+            if CONTENT_TYPE in answer["content"]
             for schema in schemas_in(answer)
         }
         assert documented == {(kind.status, kind.code) for kind in route.all_problems}
@@ -106,7 +106,7 @@ class TestARoute:
 
     def test_tells_when_to_come_back_wherever_it_may_help(self, route: Route[Any, Any]) -> None:
         for status, answer in operation_of(route)["responses"].items():
-            if problems.CONTENT_TYPE in answer["content"]:
+            if CONTENT_TYPE in answer["content"]:
                 codes = {schema["properties"]["code"]["const"] for schema in schemas_in(answer)}
                 expected = bool(codes & {"unavailable", "concurrent_request"})
                 assert ("retry-after" in answer["headers"]) == expected, status

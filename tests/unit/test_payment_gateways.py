@@ -11,7 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skincare.payments.errors import SignatureInvalid, WebhookMalformed
-from skincare.payments.gateways import GATEWAYS, doku, midtrans, standard_webhooks
+from skincare.payments.gateways.doku import webhook as doku
+from skincare.payments.gateways.midtrans import webhook as midtrans
+from skincare.payments.gateways.standard_webhooks import webhook as standard_webhooks
+from skincare.payments.gateways.webhooks import READERS
 from skincare.payments.models import EventState, EventStatus, GatewayEvent, Report, Webhook
 from tests.webhooks import (
     BODIES,
@@ -27,12 +30,12 @@ from tests.webhooks import (
     without_header,
 )
 
-every_gateway = pytest.mark.parametrize("gateway", list(GATEWAYS))
+every_gateway = pytest.mark.parametrize("gateway", list(READERS))
 TIMED = ["standard_webhooks", "doku"]
 
 
 def read(gateway: str, webhook: Webhook, *secrets: str, now: datetime = NOW) -> GatewayEvent:
-    return GATEWAYS[gateway].read(webhook, secrets or (SECRETS[gateway],), now)
+    return READERS[gateway].read(webhook, secrets or (SECRETS[gateway],), now)
 
 
 class TestThePublishedVector:
@@ -127,16 +130,16 @@ class TestAForgery:
 
     def test_is_refused_while_we_know_no_secret(self, gateway: str) -> None:
         with pytest.raises(SignatureInvalid):
-            GATEWAYS[gateway].read(webhook_of(gateway), [], NOW)
+            READERS[gateway].read(webhook_of(gateway), [], NOW)
 
     @pytest.mark.parametrize("secret", ["", "whsec_", "whsec_AAAA", "not base64 é", "whsec_" + "A" * 400])
     def test_is_refused_by_a_secret_that_is_none(self, gateway: str, secret: str) -> None:
         webhook = webhook_of(gateway)
         for name in webhook.headers:
             with pytest.raises(SignatureInvalid):
-                GATEWAYS[gateway].read(with_header(webhook, name, ""), [secret], NOW)
+                READERS[gateway].read(with_header(webhook, name, ""), [secret], NOW)
         with pytest.raises(SignatureInvalid):
-            GATEWAYS[gateway].read(webhook, [secret], NOW)
+            READERS[gateway].read(webhook, [secret], NOW)
 
     def test_with_any_header_changed_is_refused(self, gateway: str) -> None:
         webhook = webhook_of(gateway)
@@ -523,4 +526,4 @@ class TestDoku:
 
 class TestTheList:
     def test_names_every_gateway_as_its_path_does(self) -> None:
-        assert list(GATEWAYS) == list(BODIES) == ["standard_webhooks", "midtrans", "xendit", "doku"]
+        assert list(READERS) == list(BODIES) == ["standard_webhooks", "midtrans", "xendit", "doku"]

@@ -16,10 +16,9 @@ from skincare.orders.terms import terms_of
 from skincare.payments import service
 from skincare.payments.attempts.models import PaymentStart
 from skincare.payments.attempts.service import start_payment as start
-from skincare.payments.gateways.standard_webhooks import StandardWebhooks
+from skincare.payments.gateways.settings import WEBHOOK_PATH
+from skincare.payments.gateways.standard_webhooks.settings import SETTINGS as OURS
 from skincare.payments.models import Webhook
-
-_PATH = "/v1/payments/webhook"
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ def take_payment_event(request: Request[bytes, None], app: App) -> Taken:
     The body is `{event_id, order_number, status, amount_rupiah, currency, occurred_at, transaction_id}`, the
     signature is in `webhook-signature`. A copy of an event gets the same answer; after any 5xx send it again.
     """
-    return _take(StandardWebhooks.name, _PATH, request, app)
+    return _take(OURS.name, OURS.webhook_path, request, app)
 
 
 def take_gateway_event(request: Request[bytes, None], app: App) -> Taken:
@@ -63,7 +62,7 @@ def take_gateway_event(request: Request[bytes, None], app: App) -> Taken:
     A copy of an event gets the same answer; after any 5xx send it again.
     """
     gateway = request.path["gateway"]
-    return _take(gateway, f"{_PATH}/{gateway}", request, app)
+    return _take(gateway, f"{WEBHOOK_PATH}/{gateway}", request, app)
 
 
 def _take(gateway: str, path: str, request: Request[bytes, None], app: App) -> Taken:
@@ -97,7 +96,7 @@ ROUTES = (
     ),
     Route[bytes, None](
         "POST",
-        _PATH,
+        OURS.webhook_path,
         take_payment_event,
         WebhookAnswer,
         takes_bytes=True,
@@ -106,7 +105,7 @@ ROUTES = (
     ),
     Route[bytes, None](
         "POST",
-        f"{_PATH}/{{gateway}}",
+        f"{WEBHOOK_PATH}/{{gateway}}",
         take_gateway_event,
         WebhookAnswer,
         takes_bytes=True,

@@ -9,7 +9,7 @@ import { broken, lit, openSwitches, showLamps, showSwitches } from "./lamps.js";
 import { openMails, refreshMails } from "./mails.js";
 import { openOrders, showOrders } from "./orders.js";
 import { openShop, refreshProducts, refreshShop } from "./shop.js";
-import { offerOrders, openWebhooks } from "./webhooks.js";
+import { offerGateways, offerOrders, openWebhooks } from "./webhooks.js";
 
 const EACH_MS = 1000;
 const UNSEEN_MS = 5000;
@@ -45,6 +45,7 @@ async function show(state) {
   showQueues(state.queues);
   showLamps(state.lamps);
   showSwitches(state.switches);
+  offerGateways(state.gateways);
   if (state.orders) {
     showOrders(state.orders);
     showJobs(state.jobs, state.job_counts);

@@ -15,6 +15,13 @@ export function openWebhooks() {
   });
 }
 
+/** Offer the gateways that the shop takes webhooks of. */
+export function offerGateways(gateways) {
+  showItems(byId("webhook-gateway"), gateways, ({ name }) => name, ({ name, title }) =>
+    element("option", { value: name }, title),
+  );
+}
+
 /** Offer the orders of this look at the system, the newest first. */
 export function offerOrders(orders) {
   totals = new Map(orders.map((order) => [order.order_number, order.total_rupiah]));

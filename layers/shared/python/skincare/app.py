@@ -1,6 +1,5 @@
 """App: the ports that routes and handlers may use, and nothing else."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from skincare.config import Settings
@@ -9,7 +8,7 @@ from skincare.invoices.ports import ObjectStore
 from skincare.jobs.ports import Queues
 from skincare.jobs.publisher import Publisher
 from skincare.notifications.ports import EmailSender
-from skincare.payments.ports import GatewayClient, SecretStore
+from skincare.payments.ports import Gateways, SecretStore
 
 
 @dataclass(frozen=True)
@@ -23,5 +22,4 @@ class App:
     email: EmailSender
     webhook_secrets: SecretStore
     files: ObjectStore
-    gateways: Mapping[str, GatewayClient] = field(default_factory=dict)
-    """The gateways that can be asked, by name: those whose address is configured."""
+    gateways: Gateways = field(default_factory=dict)

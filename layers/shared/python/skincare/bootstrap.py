@@ -5,9 +5,6 @@ from functools import cache
 
 from skincare.adapters.aws import AwsSession
 from skincare.adapters.database_token import IamDatabaseCredentials
-from skincare.adapters.gateways.midtrans import MidtransClient
-from skincare.adapters.gateways.standard_webhooks import StandardWebhooksClient
-from skincare.adapters.gateways.xendit import XenditClient
 from skincare.adapters.s3 import S3ObjectStore
 from skincare.adapters.secrets import SecretsManagerDatabaseCredentials
 from skincare.adapters.ses import SesEmailSender
@@ -20,7 +17,7 @@ from skincare.errors import ConfigurationError
 from skincare.jobs.ports import QueuePair, Queues
 from skincare.jobs.publisher import Publisher
 from skincare.jobs.queues import QueueName
-from skincare.payments.ports import GatewayClient, SecretStore
+from skincare.payments.gateways import clients
 
 
 @cache
@@ -50,21 +47,9 @@ def build_app(settings: Settings) -> App:
             require(settings.mail_from, "MAIL_FROM"), configuration_set=settings.mail_configuration_set, aws=aws
         ),
         webhook_secrets=secrets,
-        gateways=_gateways(settings.gateway_urls, secrets),
+        gateways=clients.connect(settings.gateway_urls, secrets),
         files=S3ObjectStore(settings.invoice_bucket, aws=aws),
     )
-
-
-def _gateways(urls: Mapping[str, str], secrets: SecretStore) -> Mapping[str, GatewayClient]:
-    """Return a client for each gateway whose address is known."""
-    clients: list[GatewayClient] = []
-    if url := urls.get(StandardWebhooksClient.name):
-        clients.append(StandardWebhooksClient(url, secrets=secrets))
-    if url := urls.get(MidtransClient.name):
-        clients.append(MidtransClient(url, urls.get(f"{MidtransClient.name}_snap", url), secrets=secrets))
-    if url := urls.get(XenditClient.name):
-        clients.append(XenditClient(url, secrets=secrets))
-    return {client.name: client for client in clients}
 
 
 def _aws(settings: Settings) -> AwsSession:

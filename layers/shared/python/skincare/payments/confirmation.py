@@ -1,14 +1,15 @@
 """Asking a gateway what happened, where the signature of its webhook does not cover that."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from skincare.database.connection import Database
 from skincare.observability import logger
 from skincare.payments.attempts import repository as attempts
 from skincare.payments.deadline import in_turn, within
-from skincare.payments.errors import EventUnconfirmed, GatewayNotConfigured
+from skincare.payments.errors import EventUnconfirmed
+from skincare.payments.gateways.clients import client
 from skincare.payments.models import EventStatus, Report
-from skincare.payments.ports import GatewayClient
+from skincare.payments.ports import Gateways
 from skincare.payments.settlement import PaymentEvent
 
 _REFUNDS = {EventStatus.REFUNDED, EventStatus.PARTIALLY_REFUNDED}
@@ -17,21 +18,18 @@ _WITHIN_S = 10.0
 """A job has fifteen seconds, and the database needs its share."""
 
 
-def confirm(event: PaymentEvent, *, database: Database, gateways: Mapping[str, GatewayClient]) -> Report:
+def confirm(event: PaymentEvent, *, database: Database, gateways: Gateways) -> Report:
     """Return the gateway's own word on an event, which is what may be applied. Calls the network: no transaction.
 
     Raises `EventUnconfirmed` while there is none, `GatewayNotConfigured` where nobody can be asked, and the
     errors of the client.
     """
-    client = gateways.get(event.gateway)
-    if client is None:
-        logger.error("payment.gateway_misconfigured", gateway=event.gateway)
-        raise GatewayNotConfigured(event.gateway)
+    asked = client(gateways, event.gateway)
     with database.connection() as conn:
         started = attempts.of_order(conn, event.order_number, gateway=event.gateway, attempt_no=event.attempt_no)
     with within(_WITHIN_S):
         for attempt in in_turn(started):
-            word = word_on(event, client.transactions(attempt, (event.transaction_id,)))
+            word = word_on(event, asked.transactions(attempt, (event.transaction_id,)))
             if word is not None:
                 if word.status is not event.status:
                     logger.warning(

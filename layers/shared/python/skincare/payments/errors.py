@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from skincare.errors import PermanentError, SkincareError, TransientError
+from skincare.errors import ConfigurationError, PermanentError, SkincareError, TransientError
 
 
 class SignatureInvalid(SkincareError):
@@ -124,11 +124,12 @@ class GatewayMisconfigured(GatewayUnavailable):
         TransientError.__init__(self, f"{gateway} does not let us in: {reason}")
 
 
-class GatewayNotConfigured(GatewayMisconfigured):
-    """The gateway must be asked, and no address of it is configured."""
+class GatewayNotConfigured(GatewayMisconfigured, ConfigurationError):
+    """The gateway must be asked and cannot be: no address of it is configured, or this release has no client for it."""
 
-    def __init__(self, gateway: str) -> None:
-        TransientError.__init__(self, f"{gateway} must be asked: set GATEWAY_URL_{gateway.upper()}")
+    def __init__(self, gateway: str, *, has_client: bool = True) -> None:
+        way_out = f": set GATEWAY_URL_{gateway.upper()}" if has_client else ", and this release has no client for it"
+        TransientError.__init__(self, f"{gateway} must be asked{way_out}")
 
 
 class GatewayRefused(PermanentError):

@@ -1,6 +1,6 @@
 """What payments need from the outside: one reader of webhooks and one client per gateway, and their secrets."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -73,3 +73,7 @@ class GatewayClient(Protocol):
         Raises `RefundTooEarly` where the payment must be settled first.
         """
         ...
+
+
+Gateways = Mapping[str, GatewayClient]
+"""The gateways that can be asked, by name: those whose address is configured."""

@@ -26,9 +26,9 @@ from skincare.payments.errors import (
     SignatureInvalid,
     WebhookContested,
 )
-from skincare.payments.gateways import GATEWAYS
+from skincare.payments.gateways.webhooks import READERS
 from skincare.payments.models import EventId, EventState, EventStatus, GatewayEvent, Webhook
-from skincare.payments.ports import Gateway, GatewayClient, SecretStore
+from skincare.payments.ports import Gateway, Gateways, SecretStore
 from skincare.payments.refunds import repository as refunds
 from skincare.payments.repository import LockedOrder
 from skincare.payments.settlement import Anomaly, AnomalyKind, PaymentEvent, Settlement, settle
@@ -67,7 +67,7 @@ def receive(
     Raises `GatewayUnknown`, `SignatureInvalid`, `WebhookMalformed`, and errors that are transient: then the
     gateway must send it again.
     """
-    gateway = GATEWAYS.get(gateway_name)
+    gateway = READERS.get(gateway_name)
     if gateway is None:
         raise GatewayUnknown
     event = _of_our_merchant(_verified(gateway, webhook, secrets, now), (merchant_ids or {}).get(gateway_name))
@@ -100,9 +100,7 @@ def receive(
         publisher.publish_now([intake.job])
 
 
-def apply_event(
-    event_id: EventId, *, database: Database, gateways: Mapping[str, GatewayClient], publisher: Publisher
-) -> None:
+def apply_event(event_id: EventId, *, database: Database, gateways: Gateways, publisher: Publisher) -> None:
     """Apply a stored event to its order, once: what it says, or what its gateway says where it must be asked.
 
     The event that pays the order sets off its mail and its invoice. Raises `PaymentEventUnknown`,
@@ -115,7 +113,7 @@ def apply_event(
         publisher.publish_now(jobs)
 
 
-def _apply(event_id: EventId, *, database: Database, gateways: Mapping[str, GatewayClient]) -> list[DueJob]:
+def _apply(event_id: EventId, *, database: Database, gateways: Gateways) -> list[DueJob]:
     """Apply an event; return the jobs that it set off, which are to be published."""
     with database.connection() as conn:
         found = repository.find_event(conn, event_id)
@@ -126,7 +124,7 @@ def _apply(event_id: EventId, *, database: Database, gateways: Mapping[str, Gate
         logger.info("payment.event_done_before", event_id=event_id, state=state)
         return []
     confirmed = None
-    if not (event.is_answer or GATEWAYS[event.gateway].status_is_signed):
+    if not (event.is_answer or READERS[event.gateway].status_is_signed):
         confirmed = confirmation.confirm(event, database=database, gateways=gateways)
     order_number = OrderNumber(event.order_number)
     with database.connection() as conn, conn.transaction():

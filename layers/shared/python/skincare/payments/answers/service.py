@@ -1,7 +1,7 @@
 """What gateways answer when we ask them about an attempt, kept as events like those that they send."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, replace
 
 from skincare.database.connection import Database
@@ -10,12 +10,9 @@ from skincare.jobs.publisher import Publisher
 from skincare.observability import logger
 from skincare.payments import repository
 from skincare.payments.answers.repository import fact_of, is_waiting, known_facts, named_transactions
-from skincare.payments.errors import GatewayUnavailable
+from skincare.payments.gateways.clients import client
 from skincare.payments.models import Attempt, Closing, EventId, EventSource, EventStatus, GatewayEvent, Report
-from skincare.payments.ports import GatewayClient
-
-Gateways = Mapping[str, GatewayClient]
-"""The gateways that can be asked, by name."""
+from skincare.payments.ports import Gateways
 
 _MONEY = {
     EventStatus.PAID,
@@ -32,9 +29,9 @@ def ask(gateways: Gateways, gateway: str, attempt: Attempt, *, database: Databas
 
     Raises `GatewayUnavailable` and `GatewayRefused`.
     """
-    client, named = _client(gateways, gateway), _named(gateway, attempt, database)
+    asked, named = client(gateways, gateway), _named(gateway, attempt, database)
     # We asked by the reference of our attempt: whatever the answer calls it, it is about that order.
-    return [replace(report, order_number=attempt.order_number) for report in client.transactions(attempt, named)]
+    return [replace(report, order_number=attempt.order_number) for report in asked.transactions(attempt, named)]
 
 
 def close(
@@ -50,7 +47,7 @@ def close(
 
     Applied money that did not pay the order counts as none: then the attempt is closed. Raises as `ask` does.
     """
-    outcome = _client(gateways, gateway).close(attempt, _named(gateway, attempt, database))
+    outcome = client(gateways, gateway).close(attempt, _named(gateway, attempt, database))
     if outcome is not Closing.PAID:
         return outcome
     answers = [(gateway, report) for report in ask(gateways, gateway, attempt, database=database)]
@@ -59,13 +56,6 @@ def close(
     with database.connection() as conn:
         waits = new > 0 or is_waiting(conn, order_number, gateway, told)
     return Closing.CLOSED if told and not waits else Closing.PAID
-
-
-def _client(gateways: Gateways, gateway: str) -> GatewayClient:
-    client = gateways.get(gateway)
-    if client is None:
-        raise GatewayUnavailable(gateway, "this release cannot ask it")
-    return client
 
 
 def _named(gateway: str, attempt: Attempt, database: Database) -> Sequence[str]:

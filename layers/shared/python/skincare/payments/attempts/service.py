@@ -3,7 +3,6 @@
 from datetime import timedelta
 
 from skincare.database.connection import Database
-from skincare.errors import ConfigurationError
 from skincare.identifiers import OrderNumber, UserId
 from skincare.jobs.catalog import ExpireOrder
 from skincare.jobs.publisher import Publisher
@@ -12,7 +11,7 @@ from skincare.observability import logger
 from skincare.orders.errors import OrderUnknown
 from skincare.orders.models import OrderStatus
 from skincare.orders.terms import EXPIRY_GRACE
-from skincare.payments.answers.service import Gateways, close
+from skincare.payments.answers.service import close
 from skincare.payments.attempts import repository
 from skincare.payments.attempts.models import PaymentStart, StartedAttempt
 from skincare.payments.deadline import within
@@ -24,8 +23,9 @@ from skincare.payments.errors import (
     PaymentUnderWay,
     ReferenceTaken,
 )
+from skincare.payments.gateways.clients import client
 from skincare.payments.models import Closing
-from skincare.payments.ports import GatewayClient
+from skincare.payments.ports import Gateways
 
 _ANSWER_WITHIN_S = 4.0
 """For all that gateways are asked: with the database's share an answer stays within five seconds."""
@@ -59,7 +59,7 @@ def start_payment(
             if started.redirect_url is not None:
                 return PaymentStart(started.redirect_url, started.attempt.expires_at)
             try:
-                redirect_url = _client(started.gateway, gateways).start(started.attempt)
+                redirect_url = client(gateways, started.gateway).start(started.attempt)
             except ReferenceTaken:
                 _leave(order_number, started, database=database, gateways=gateways, publisher=publisher)
                 continue
@@ -88,7 +88,7 @@ def _open(
         started = repository.find_open(conn, order.id)
         if started is None:
             # Looked for first: an attempt at a gateway that nobody can ask would be in the way until its time is over.
-            _client(gateway, gateways)
+            client(gateways, gateway)
             if window is not None and (expires_at := repository.extend(conn, order.id, window=window)):
                 timers.move(conn, ExpireOrder(order_number=order_number).unique_key, run_at=expires_at + EXPIRY_GRACE)
             started = repository.open_next(conn, order.id, gateway=gateway)
@@ -129,10 +129,3 @@ def _keep(order_number: OrderNumber, started: StartedAttempt, redirect_url: str,
         "payment.started", order_number=order_number, attempt_no=started.attempt.attempt_no, gateway=started.gateway
     )
     return PaymentStart(redirect_url, started.attempt.expires_at)
-
-
-def _client(gateway: str, gateways: Gateways) -> GatewayClient:
-    try:
-        return gateways[gateway]
-    except KeyError:
-        raise ConfigurationError(f"the environment variable GATEWAY_URL_{gateway.upper()} is not set") from None

@@ -11,12 +11,13 @@ from skincare.jobs.publisher import Publisher
 from skincare.jobs.repository import timers
 from skincare.observability import logger
 from skincare.orders.models import OrderStatus
-from skincare.payments.answers.service import Gateways, ask, close, keep
+from skincare.payments.answers.service import ask, close, keep
 from skincare.payments.deadline import in_turn, seconds_left, within
 from skincare.payments.errors import AttemptsUnasked, OrderMaybePaid, PaymentUnderWay
 from skincare.payments.expiry import repository
 from skincare.payments.expiry.repository import Expiry, KnownAttempt
 from skincare.payments.models import Closing, EventStatus, Report
+from skincare.payments.ports import Gateways
 
 _WITHIN_S = 10.0
 _ONE_NEEDS_S = 6.0

@@ -1,14 +1,27 @@
-"""One module per payment gateway, and the list of them."""
+"""One folder per payment gateway, and the list of them. Needs no package: the deployment reads it too.
+
+A folder has `settings.py` and `webhook.py`, `sample.py` with what the local system sends in its name and, where the
+gateway can be asked, `client.py`.
+"""
 
 from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
 
-from skincare.payments.gateways.doku import Doku
-from skincare.payments.gateways.midtrans import Midtrans
-from skincare.payments.gateways.standard_webhooks import StandardWebhooks
-from skincare.payments.gateways.xendit import Xendit
-from skincare.payments.ports import Gateway
+from skincare.payments.gateways.settings import GatewaySettings
 
-GATEWAYS: Mapping[str, Gateway] = {
-    gateway.name: gateway for gateway in (StandardWebhooks(), Midtrans(), Xendit(), Doku())
-}
-"""Every gateway there is, by its name in the path."""
+_FOLDERS = (
+    "standard_webhooks",
+    "midtrans",
+    "xendit",
+    "doku",
+)
+
+
+def part(gateway: str, module: str) -> Any:
+    """Return a module of a gateway's folder."""
+    return import_module(f"{__name__}.{gateway}.{module}")
+
+
+GATEWAYS: Mapping[str, GatewaySettings] = {name: part(name, "settings").SETTINGS for name in _FOLDERS}
+"""The settings of every gateway there is, by its name in the path of its webhook."""

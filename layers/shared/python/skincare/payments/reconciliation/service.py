@@ -18,12 +18,13 @@ from skincare.jobs.publisher import Publisher
 from skincare.jobs.repository import timers
 from skincare.observability import logger
 from skincare.orders.terms import EXPIRY_GRACE
-from skincare.payments.answers.service import Gateways, ask, keep
+from skincare.payments.answers.service import ask, keep
 from skincare.payments.deadline import within
 from skincare.payments.errors import GatewayRefused, ReconciliationUnfinished
 from skincare.payments.findings.models import Finding, Owed
 from skincare.payments.findings.repository.findings import open_findings
 from skincare.payments.findings.service import look_through
+from skincare.payments.ports import Gateways
 from skincare.payments.reconciliation import repository
 from skincare.payments.reconciliation.repository import Unattended
 

@@ -7,16 +7,16 @@ from skincare.jobs.repository import timers
 from skincare.money import rupiah
 from skincare.observability import logger
 from skincare.orders.errors import OrderUnknown
-from skincare.payments.answers.service import Gateways
 from skincare.payments.deadline import within
 from skincare.payments.errors import (
     GatewayRefused,
-    GatewayUnavailable,
     RefundNotPossible,
     RefundOvertaken,
     RefundUnknown,
 )
+from skincare.payments.gateways.clients import client
 from skincare.payments.models import Refund
+from skincare.payments.ports import Gateways
 from skincare.payments.refunds import repository
 from skincare.payments.refunds.models import RefundRequest, RefundRow
 from skincare.payments.repository import lock_order
@@ -75,12 +75,10 @@ def send_refund(key: str, *, database: Database, gateways: Gateways) -> None:
     refund = _take_up(key, database=database)
     if refund is None:
         return
-    client = gateways.get(refund.gateway)
-    if client is None:
-        raise GatewayUnavailable(refund.gateway, "this release cannot ask it")
+    asked = client(gateways, refund.gateway)
     try:
         with within(_WITHIN_S):
-            client.refund(Refund(refund.order_number, refund.transaction_id, refund.amount_rupiah, key, refund.reason))
+            asked.refund(Refund(refund.order_number, refund.transaction_id, refund.amount_rupiah, key, refund.reason))
     except GatewayRefused as error:
         with database.connection() as conn:
             repository.mark_refused(conn, key, refusal=str(error))

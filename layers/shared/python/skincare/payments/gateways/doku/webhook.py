@@ -9,7 +9,9 @@ from typing import Any
 
 from skincare.payments import members
 from skincare.payments.errors import SignatureInvalid
+from skincare.payments.gateways.doku.settings import SETTINGS
 from skincare.payments.models import EventStatus, GatewayEvent, Report, Webhook, attempt_named
+from skincare.payments.ports import Gateway
 from skincare.payments.signatures import check_time, matches_any, plain_header
 
 _CLIENT, _REQUEST, _TIME, _SIGNATURE = "client-id", "request-id", "request-timestamp", "signature"
@@ -41,7 +43,7 @@ def sign(secret: str, body: bytes, *, client_id: str, request_id: str, timestamp
 class Doku:
     """Notifications that are signed with the secret key of our account."""
 
-    name = "doku"
+    name = SETTINGS.name
     status_is_signed = True
 
     def read(self, webhook: Webhook, secrets: Sequence[str], now: datetime) -> GatewayEvent:
@@ -67,6 +69,9 @@ class Doku:
             return GatewayEvent(request_id, headers, _report(content), merchant_id=client_id)
         except members.MemberFlawed as flaw:
             return GatewayEvent(request_id, headers, None, str(flaw), merchant_id=client_id)
+
+
+READER: Gateway = Doku()
 
 
 def _moment(timestamp: str) -> datetime:

@@ -4,21 +4,18 @@ Refunds are not built: their webhooks have another form, so that we would never 
 """
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NoReturn
 from urllib.parse import quote
 
-from skincare.adapters.gateways.http import Answer, GatewayHttp
 from skincare.payments import members
 from skincare.payments.errors import GatewayRefused, GatewayUnavailable
-from skincare.payments.gateways.xendit import Xendit, meaning, report_of
+from skincare.payments.gateways.http import Answer, GatewayHttp
+from skincare.payments.gateways.xendit.settings import SETTINGS
+from skincare.payments.gateways.xendit.webhook import meaning, report_of
 from skincare.payments.models import Attempt, Closing, EventStatus, Refund, Report
-from skincare.payments.ports import SecretStore
-
-API_KEY = "xendit_api"
-"""The name of its secret key in the store of secrets; `xendit` is the token of its webhooks."""
-
+from skincare.payments.ports import GatewayClient, SecretStore
 
 _OPEN = "PENDING"
 _SHORTEST_S = 60
@@ -27,12 +24,12 @@ _SHORTEST_S = 60
 class XenditClient:
     """Matches `skincare.payments.ports.GatewayClient`."""
 
-    name = Xendit.name
+    name = SETTINGS.name
 
     def __init__(
         self, base_url: str, *, secrets: SecretStore, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
-        self._api = GatewayHttp(self.name, base_url, secrets=secrets, secret_name=API_KEY)
+        self._api = GatewayHttp(self.name, base_url, secrets=secrets, secret_name=SETTINGS.asked_with)
         self._clock = clock
 
     def start(self, attempt: Attempt) -> str:
@@ -101,3 +98,8 @@ class XenditClient:
                 found.append(answer.value)
         # Whatever else it may tell of is not about this attempt.
         return [each for each in found if each.get("external_id") == attempt.reference]
+
+
+def connect(urls: Mapping[str, str], secrets: SecretStore) -> GatewayClient:
+    """Return the client at the address that is set."""
+    return XenditClient(urls[SETTINGS.name], secrets=secrets)

@@ -12,7 +12,9 @@ from typing import Any
 
 from skincare.payments import members
 from skincare.payments.errors import SignatureInvalid
+from skincare.payments.gateways.midtrans.settings import SETTINGS
 from skincare.payments.models import EventStatus, GatewayEvent, Report, Webhook, attempt_named
+from skincare.payments.ports import Gateway
 from skincare.payments.signatures import matches_any
 
 JAKARTA = timezone(timedelta(hours=7))
@@ -46,7 +48,7 @@ def sign(secret: str, order_id: str, status_code: str, gross_amount: str) -> str
 class Midtrans:
     """Notifications that are signed in their body, with the server key."""
 
-    name = "midtrans"
+    name = SETTINGS.name
     status_is_signed = False
 
     def read(self, webhook: Webhook, secrets: Sequence[str], now: datetime) -> GatewayEvent:  # noqa: ARG002  no time is signed
@@ -72,6 +74,9 @@ class Midtrans:
             return GatewayEvent(f"sha256:{fingerprint}", {}, None, merchant_id=merchant_id)
         key = f"{report.transaction_id}:{report.reported_status}:{fingerprint}"
         return GatewayEvent(key, {}, report, merchant_id=merchant_id)
+
+
+READER: Gateway = Midtrans()
 
 
 def _as_sent(content: Mapping[str, Any], name: str) -> str:

@@ -10,7 +10,9 @@ from typing import Any
 
 from skincare.payments import members
 from skincare.payments.errors import SignatureInvalid
+from skincare.payments.gateways.xendit.settings import SETTINGS
 from skincare.payments.models import EventStatus, GatewayEvent, Report, Webhook, attempt_named
+from skincare.payments.ports import Gateway
 from skincare.payments.signatures import matches_any, plain_header
 
 _TOKEN, _ID = "x-callback-token", "webhook-id"
@@ -31,7 +33,7 @@ _STATUSES = {
 class Xendit:
     """Invoice callbacks with the token of our account."""
 
-    name = "xendit"
+    name = SETTINGS.name
     status_is_signed = False
 
     def read(self, webhook: Webhook, secrets: Sequence[str], now: datetime) -> GatewayEvent:  # noqa: ARG002  no time is signed
@@ -52,6 +54,9 @@ class Xendit:
             return GatewayEvent(key, headers, report_of(content))
         except members.MemberFlawed as flaw:
             return GatewayEvent(key, headers, None, str(flaw))
+
+
+READER: Gateway = Xendit()
 
 
 def report_of(content: Mapping[str, Any]) -> Report:

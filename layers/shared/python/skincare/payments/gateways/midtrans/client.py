@@ -7,12 +7,13 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-from skincare.adapters.gateways.http import GatewayHttp
 from skincare.payments import members
 from skincare.payments.errors import GatewayRefused, GatewayUnavailable, RefundTooEarly
-from skincare.payments.gateways.midtrans import JAKARTA, Midtrans, happened_at, meaning, price, refunds
+from skincare.payments.gateways.http import GatewayHttp
+from skincare.payments.gateways.midtrans.settings import SETTINGS
+from skincare.payments.gateways.midtrans.webhook import JAKARTA, happened_at, meaning, price, refunds
 from skincare.payments.models import Attempt, Closing, EventStatus, Refund, Report
-from skincare.payments.ports import SecretStore
+from skincare.payments.ports import GatewayClient, SecretStore
 
 _REFUNDS = {EventStatus.REFUNDED, EventStatus.PARTIALLY_REFUNDED}
 _MADE_OF_A_PAYMENT = {*_REFUNDS, EventStatus.CHARGEBACK}
@@ -31,7 +32,7 @@ _CLOSINGS = (Closing.PAID, Closing.UNDER_WAY, Closing.CLOSED, Closing.UNKNOWN)
 class MidtransClient:
     """Matches `skincare.payments.ports.GatewayClient`. Snap and the API for everything else have two addresses."""
 
-    name = Midtrans.name
+    name = SETTINGS.name
 
     def __init__(
         self,
@@ -199,3 +200,9 @@ def _reports(attempt: Attempt, content: Mapping[str, Any]) -> Iterator[Report]:
                 occurred_at=refund.created_at,
                 refund_key=refund.key,
             )
+
+
+def connect(urls: Mapping[str, str], secrets: SecretStore) -> GatewayClient:
+    """Return the client at the addresses that are set; without one of Snap, both are one."""
+    api, snap = SETTINGS.urls
+    return MidtransClient(urls[api], urls.get(snap, urls[api]), secrets=secrets)

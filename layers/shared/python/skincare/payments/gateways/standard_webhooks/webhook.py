@@ -9,7 +9,9 @@ from typing import Any
 
 from skincare.payments import members
 from skincare.payments.errors import SignatureInvalid
+from skincare.payments.gateways.standard_webhooks.settings import SETTINGS
 from skincare.payments.models import EventStatus, GatewayEvent, Report, Webhook, attempt_named
+from skincare.payments.ports import Gateway
 from skincare.payments.signatures import base64_bytes, check_time, matches_any, plain_header, seconds_since_1970
 
 _ID, _TIME, _SIGNATURE = "webhook-id", "webhook-timestamp", "webhook-signature"
@@ -29,7 +31,7 @@ def sign(secret: str, message_id: str, timestamp: str, body: bytes) -> str:
 class StandardWebhooks:
     """The scheme of gateways that speak our own body: `{event_id, order_number, status, …}`."""
 
-    name = "standard_webhooks"
+    name = SETTINGS.name
     status_is_signed = True
 
     def read(self, webhook: Webhook, secrets: Sequence[str], now: datetime) -> GatewayEvent:
@@ -45,6 +47,9 @@ class StandardWebhooks:
         if not any(matches_any(entry, expected) for entry in given):
             raise SignatureInvalid(f"no entry of {_SIGNATURE} is of ours")
         return _event(webhook.body, {_ID: message_id, _TIME: timestamp})
+
+
+READER: Gateway = StandardWebhooks()
 
 
 def _signatures(secrets: Sequence[str], message_id: str, timestamp: str, body: bytes) -> Iterator[bytes]:

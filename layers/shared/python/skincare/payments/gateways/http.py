@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from skincare.adapters.gateways.connections import Connections
 from skincare.errors import ConfigurationError
 from skincare.observability import logger
 from skincare.payments import members
@@ -20,6 +19,7 @@ from skincare.payments.errors import (
     ReferenceTaken,
     WebhookMalformed,
 )
+from skincare.payments.gateways.connections import Connections
 from skincare.payments.ports import SecretStore
 
 CALL_S = 4.0

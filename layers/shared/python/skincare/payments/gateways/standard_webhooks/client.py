@@ -1,21 +1,22 @@
 """A gateway that speaks our own body, over the API that docs/payments.md describes."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from skincare.adapters.gateways.http import GatewayHttp
 from skincare.payments import members
 from skincare.payments.errors import GatewayRefused, GatewayUnavailable
-from skincare.payments.gateways.standard_webhooks import StandardWebhooks, report_of
+from skincare.payments.gateways.http import GatewayHttp
+from skincare.payments.gateways.standard_webhooks.settings import SETTINGS
+from skincare.payments.gateways.standard_webhooks.webhook import report_of
 from skincare.payments.models import Attempt, Closing, EventStatus, Refund, Report
-from skincare.payments.ports import SecretStore
+from skincare.payments.ports import GatewayClient, SecretStore
 
 
 class StandardWebhooksClient:
     """Matches `skincare.payments.ports.GatewayClient`."""
 
-    name = StandardWebhooks.name
+    name = SETTINGS.name
 
     def __init__(self, base_url: str, *, secrets: SecretStore) -> None:
         self._api = GatewayHttp(self.name, base_url, secrets=secrets)
@@ -79,3 +80,8 @@ def _closing_by(reports: Sequence[Report]) -> Closing:
     """Say why a payment is not closed: somebody has paid it, or is about to."""
     paid = any(report.status is EventStatus.PAID for report in reports)
     return Closing.PAID if paid else Closing.UNDER_WAY
+
+
+def connect(urls: Mapping[str, str], secrets: SecretStore) -> GatewayClient:
+    """Return the client at the address that is set."""
+    return StandardWebhooksClient(urls[SETTINGS.name], secrets=secrets)

@@ -1,1 +1,0 @@
-"""Clients of the payment gateways' own APIs, one module each."""

@@ -1,0 +1,1 @@
+"""A gateway that speaks our own body (Standard Webhooks)."""

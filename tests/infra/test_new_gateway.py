@@ -1,0 +1,196 @@
+"""A payment gateway is added by a folder and one line: tried in a copy of the tree."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.architecture.copies import copy_of_the_product, run
+from tests.http import http_event
+from tests.infra.templates import Templates
+
+FOLDER = {
+    "__init__.py": '"""Tukar, which does not exist."""\n',
+    "settings.py": """
+from skincare.payments.gateways.settings import GatewaySettings
+
+SETTINGS = GatewaySettings(name="tukar", title="Tukar", asked_with="tukar_api", urls=("tukar",))
+""",
+    "webhook.py": """
+from skincare.payments import members
+from skincare.payments.errors import SignatureInvalid
+from skincare.payments.gateways.standard_webhooks.webhook import report_of
+from skincare.payments.gateways.tukar.settings import SETTINGS
+from skincare.payments.models import GatewayEvent
+
+
+class Tukar:
+    name = SETTINGS.name
+    status_is_signed = True
+
+    def read(self, webhook, secrets, now):
+        if webhook.headers.get("x-token") not in secrets:
+            raise SignatureInvalid("x-token is not ours")
+        content = members.parse(webhook.body)
+        return GatewayEvent(content["event_id"], {}, report_of(content))
+
+
+READER = Tukar()
+""",
+    "client.py": """
+from skincare.payments.gateways.http import GatewayHttp
+from skincare.payments.gateways.tukar.settings import SETTINGS
+
+
+class TukarClient:
+    name = SETTINGS.name
+
+    def __init__(self, url, secrets):
+        self.api = GatewayHttp(self.name, url, secrets=secrets, secret_name=SETTINGS.asked_with)
+
+
+def connect(urls, secrets):
+    return TukarClient(urls[SETTINGS.name], secrets)
+""",
+    "sample.py": """
+from skincare.payments.gateways.samples import Sample, SignedRequest, compact_json
+from skincare.payments.gateways.tukar.settings import SETTINGS
+
+
+def _request(what, word, secret, sent_at):
+    body = compact_json(
+        event_id=what.event_id,
+        order_number=what.order_number,
+        status=word,
+        amount_rupiah=what.amount_rupiah,
+        currency="IDR",
+        occurred_at=what.occurred_at.isoformat(),
+        transaction_id=what.transaction_id,
+    )
+    return SignedRequest(SETTINGS.webhook_path, body, {"x-token": secret})
+
+
+SAMPLE = Sample(_request)
+""",
+}
+
+SHOWN = """
+import json
+from api.openapi import document
+from cli.webhook import GatewayName
+from local.page.state import GATEWAYS
+from local.webhook_secrets import secret_ids
+from skincare.payments.gateways.clients import client, connect
+
+clients = connect({"tukar": "https://api.tukar.example.com"}, None)
+(words,) = {
+    parameter["description"]
+    for path in document()["paths"].values()
+    for operation in path.values()
+    for parameter in operation["parameters"]
+    if parameter["name"] == "gateway"
+}
+print(json.dumps({
+    "document": words,
+    "command": [name.value for name in GatewayName],
+    "page": [each.title for each in GATEWAYS.values()],
+    "secrets": sorted(secret_ids()),
+    "asked": client(clients, "tukar").name,
+}))
+"""
+
+# The database is nobody's: whoever is let in meets that, and whoever is not is told so first.
+TAKEN = """
+import json, sys
+from dataclasses import replace
+from datetime import UTC, datetime
+from aws_lambda_powertools.utilities.typing import LambdaContext
+from api.app import handle
+from skincare.bootstrap import build_app
+from skincare.config import Settings
+from skincare.jobs.queues import QueueName
+from skincare.payments.gateways.samples import Occurrence, signed
+from skincare.payments.gateways.webhooks import READERS
+from skincare.payments.models import Webhook
+
+class Secrets:
+    def secrets(self, gateway, *, fresh=False):
+        return ("right",)
+
+event, names = json.loads(sys.argv[1]), [name.upper() for name in QueueName]
+kinds = ("QUEUE_URL", "DEAD_LETTER_QUEUE_URL")
+urls = {f"{kind}_{name}": "https://sqs.example.com/1" for kind in kinds for name in names}
+app = replace(
+    build_app(Settings.from_env(
+        {"DATABASE_URL": "postgresql://app@127.0.0.1:1/shop", "MAIL_FROM": "shop@example.com", **urls}
+    )),
+    webhook_secrets=Secrets(),
+)
+now = datetime.now(UTC)
+what = Occurrence("event-1", "SKN-4T9QX-0M7KD", "transaction-1", "paid", 150_000, now)
+answers = {}
+for secret in ("right", "wrong"):
+    request = signed("tukar", what, secret=secret, sent_at=now)
+    sent = event | {"rawPath": request.path, "body": request.body.decode(), "headers": request.headers}
+    sent["requestContext"]["http"]["path"] = request.path
+    answers[secret] = handle(sent, LambdaContext(), lambda: app)["statusCode"]
+    if secret == "right":
+        read = READERS["tukar"].read(Webhook(request.body, request.headers, request.path), ["right"], now)
+        answers["amount"] = read.report.amount_rupiah
+sent["rawPath"] = sent["requestContext"]["http"]["path"] = "/v1/payments/webhook/tukang"
+answers["unknown"] = handle(sent, LambdaContext(), lambda: app)["statusCode"]
+print(json.dumps(answers))
+"""
+
+SYNTHESIZE = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+from infra.node import use_our_node
+from infra.stage import STAGES
+use_our_node()
+from infra.app import make_app
+stage = replace(STAGES["dev"], gateway_urls={"tukar": "https://api.tukar.example.com"})
+make_app(stage, outdir=Path(sys.argv[1]), code=False, rules=False, validation=False).app.synth()
+"""
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the product with one more folder and one more line."""
+    copy = copy_of_the_product(tmp_path_factory.mktemp("tree-"))
+    gateways = copy / "layers/shared/python/skincare/payments/gateways"
+    (gateways / "tukar").mkdir()
+    for name, text in FOLDER.items():
+        (gateways / "tukar" / name).write_text(text)
+    listed = gateways / "__init__.py"
+    before, mark, after = listed.read_text().partition('    "doku",\n')
+    assert mark
+    listed.write_text(f'{before}{mark}    "tukar",\n{after}')
+    return copy
+
+
+def test_is_offered_everywhere(tree: Path) -> None:
+    shown: dict[str, Any] = json.loads(run(tree, SHOWN))
+    assert shown["document"] == "A payment gateway: midtrans, xendit, doku or tukar."
+    assert shown["command"][-1] == "tukar"
+    assert shown["page"][-1] == "Tukar"
+    assert {"WEBHOOK_SECRET_ID_TUKAR", "WEBHOOK_SECRET_ID_TUKAR_API"} <= set(shown["secrets"])
+    assert shown["asked"] == "tukar"
+
+
+def test_sends_webhooks_that_are_taken_and_forged_ones_that_are_not(tree: Path) -> None:
+    event = http_event("POST", "/v1/payments/webhook/tukar", body={})
+    *_, last = run(tree, TAKEN, json.dumps(event)).splitlines()
+    assert json.loads(last) == {"right": 503, "wrong": 401, "unknown": 404, "amount": 150_000}
+
+
+def test_is_deployed_with_its_secrets(tree: Path, tmp_path: Path) -> None:
+    run(tree, SYNTHESIZE, str(tmp_path))
+    templates = Templates(tmp_path)
+    secrets = {secret.properties.get("Name") for secret in templates.of("AWS::SecretsManager::Secret")}
+    assert {"skincare/dev/webhooks/tukar", "skincare/dev/webhooks/tukar_api"} <= secrets
+    told = templates.function("api").properties["Environment"]["Variables"]
+    assert told["GATEWAY_URL_TUKAR"] == "https://api.tukar.example.com"
+    assert {"WEBHOOK_SECRET_ID_TUKAR", "WEBHOOK_SECRET_ID_TUKAR_API"} <= set(told)
