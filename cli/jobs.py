@@ -30,7 +30,7 @@ from cli.selection import (
 from cli.stories import print_job
 from cli.tables import print_json
 from cli.watching import watch_jobs, went_well
-from skincare.jobs.queues import QueueName
+from skincare.deployment.queues import QueueName
 
 if TYPE_CHECKING:
     from oncall.job_requests import Which as States

@@ -9,8 +9,8 @@ import typer
 
 from cli.system import plain_errors, running_system
 from skincare.config import Settings
+from skincare.deployment.queues import QueueName
 from skincare.errors import ConfigurationError
-from skincare.jobs.queues import QueueName
 
 
 def worker(queue: Annotated[QueueName, typer.Option(help="The queue to drain.")]) -> None:

@@ -17,8 +17,8 @@ from infra.function_alarms import add_function_alarms
 from infra.http_api import HttpApi
 from infra.layer import SharedLayer
 from infra.stage import Stage
-from skincare import function_limits
-from skincare.jobs.queues import QueueName
+from skincare.deployment import functions
+from skincare.deployment.queues import QueueName
 
 _CODEDEPLOY_POLICY = "arn:<AWS::Partition>:iam::aws:policy/service-role/AWSCodeDeployRoleForLambdaLimited"
 
@@ -47,7 +47,7 @@ class ApiStack(cdk.Stack):
             package="api",
             name="api",
             description="Answers the HTTP API",
-            limits=function_limits.API,
+            limits=functions.API,
             environment={**data.function_environment, **data.secrets.environment(), "SERVES_CUSTOMERS": "true"},
             reserved_concurrency=stage.api_concurrency,
         )

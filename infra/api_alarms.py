@@ -8,7 +8,7 @@ from infra.alarm import FIVE_MINUTES, Alarms
 from infra.function import ShopFunction
 from infra.metrics import LogMetric, count_in_log
 from infra.stage import Stage
-from skincare import alarm_rules as rules
+from skincare.deployment import alarms as rules
 
 
 def add_api_alarms(alarms: Alarms, api: apigw.HttpApi) -> cw.Alarm:

@@ -20,7 +20,7 @@ from infra.migrator import Migrator
 from infra.network import Network
 from infra.stage import Stage
 from infra.topics import Topics
-from skincare.jobs.queues import QueueName
+from skincare.deployment.queues import QueueName
 
 
 class DataStack(cdk.Stack):

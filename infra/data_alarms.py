@@ -4,7 +4,7 @@ from infra.alarm import FIVE_MINUTES, MINUTE, Alarms
 from infra.database import Database
 from infra.job_queue import JobQueue
 from infra.stage import Stage
-from skincare.alarm_rules import DEAD_LETTERS, QUEUE_AGE
+from skincare.deployment.alarms import DEAD_LETTERS, QUEUE_AGE
 
 
 def add_queue_alarms(alarms: Alarms, queue: JobQueue) -> None:

@@ -14,7 +14,7 @@ from infra.layer import SharedLayer
 from infra.log_retention import retention
 from infra.network import Network
 from infra.stage import Stage
-from skincare.function_limits import FunctionLimits
+from skincare.deployment.functions import FunctionLimits
 
 
 class ShopFunction(Construct):

@@ -15,7 +15,7 @@ from infra.function import ShopFunction
 from infra.layer import SharedLayer
 from infra.network import Network
 from infra.stage import Stage
-from skincare import function_limits
+from skincare.deployment import functions
 
 CONCURRENCY = 2
 
@@ -46,7 +46,7 @@ class MailEvents(Construct):
             package="mail_events",
             name="mail-events",
             description="Remembers addresses that shall get no further mail",
-            limits=function_limits.MAIL_EVENTS,
+            limits=functions.MAIL_EVENTS,
             environment=environment,
             reserved_concurrency=CONCURRENCY,
         )

@@ -1,4 +1,4 @@
-"""The metrics that the functions write themselves: names and dimensions, each with few possible values."""
+"""The metrics that the functions write themselves, as CloudWatch shows them."""
 
 from enum import StrEnum
 
@@ -8,31 +8,7 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from infra.stage import Stage
-
-NAMESPACE = "Skincare"
-
-
-class ShopMetric(StrEnum):
-    """Names; the comment tells the dimensions beside Stage."""
-
-    # JobType
-    JOBS_COMPLETED = "JobsCompleted"
-    JOBS_RETRIED = "JobsRetried"
-    JOBS_DEAD = "JobsDead"
-    JOB_DURATION_MS = "JobDuration"
-    QUEUE_DELAY_S = "QueueDelay"
-    # Queue
-    ITEMS_FAILED = "ItemsFailed"
-    # none
-    OUTBOX_LATENESS_S = "OutboxLateness"
-    JOBS_OF_UNKNOWN_QUEUES = "JobsOfUnknownQueues"
-    UNAPPLIED_PAYMENT_EVENTS = "UnappliedPaymentEvents"
-    OPEN_PAYMENT_ANOMALIES = "OpenPaymentAnomalies"
-    CORRECTED_PAYMENT_EVENTS = "CorrectedPaymentEvents"
-    OPEN_FINDINGS = "OpenFindings"
-    QUARANTINED_PAYMENT_EVENTS = "QuarantinedPaymentEvents"
-    QUARANTINED_MESSAGES = "QuarantinedMessages"
-    DEAD_JOBS = "DeadJobs"
+from skincare.deployment.metrics import NAMESPACE, Metric
 
 
 class LogMetric(StrEnum):
@@ -46,7 +22,7 @@ class LogMetric(StrEnum):
 
 
 def shop_metric(
-    stage: Stage, metric: ShopMetric, *, statistic: str, minutes: int = 5, label: str | None = None, **dimensions: str
+    stage: Stage, metric: Metric, *, statistic: str, minutes: int = 5, label: str | None = None, **dimensions: str
 ) -> cw.Metric:
     """Return one metric of a stage, such as `shop_metric(…, ITEMS_FAILED, statistic="Sum", Queue="payments")`."""
     return cw.Metric(
@@ -88,7 +64,7 @@ def _log_namespace(stage: Stage) -> str:
     return f"{NAMESPACE}/{stage.name}"
 
 
-def by_dimension(stage: Stage, metric: ShopMetric, dimension: str, *, statistic: str) -> cw.MathExpression:
+def by_dimension(stage: Stage, metric: Metric, dimension: str, *, statistic: str) -> cw.MathExpression:
     """Return a metric for every value of a dimension, those included that a later release brings."""
     search = f'{{{NAMESPACE},Stage,{dimension}}} MetricName="{metric}" Stage="{stage.name}"'
     return cw.MathExpression(

@@ -21,7 +21,7 @@ from infra.workers_alarms import (
     add_mail_event_alarms,
     add_payment_alarms,
 )
-from skincare.jobs.queues import QueueName
+from skincare.deployment.queues import QueueName
 
 _SETS_OFF = {QueueName.PAYMENTS: tuple(QueueName)}
 """The queues of the jobs that a queue's jobs set off: a payment is followed by a mail and an invoice."""

@@ -4,10 +4,11 @@ from aws_cdk import aws_sqs as sqs
 
 from infra.alarm import FIVE_MINUTES, Alarms
 from infra.function import ShopFunction
-from infra.metrics import LogMetric, ShopMetric, count_in_log, shop_metric
+from infra.metrics import LogMetric, count_in_log, shop_metric
 from infra.stage import Stage
-from skincare import alarm_rules as rules
-from skincare.jobs.queues import QueueName
+from skincare.deployment import alarms as rules
+from skincare.deployment.metrics import Metric
+from skincare.deployment.queues import QueueName
 
 
 def add_job_alarms(alarms: Alarms, *, stage: Stage, relay_failures: sqs.IQueue) -> None:
@@ -15,7 +16,7 @@ def add_job_alarms(alarms: Alarms, *, stage: Stage, relay_failures: sqs.IQueue) 
     late_minutes = rules.OUTBOX_LATE.threshold / 60
     alarms.add(
         rules.OUTBOX_LATE.name,
-        metric=shop_metric(stage, ShopMetric.OUTBOX_LATENESS_S, statistic="Maximum"),
+        metric=shop_metric(stage, Metric.OUTBOX_LATENESS, statistic="Maximum"),
         threshold=rules.OUTBOX_LATE.threshold,
         periods=2,
         of=3,
@@ -28,7 +29,7 @@ def add_job_alarms(alarms: Alarms, *, stage: Stage, relay_failures: sqs.IQueue) 
     )
     alarms.add(
         rules.JOBS_OF_UNKNOWN_QUEUES.name,
-        metric=shop_metric(stage, ShopMetric.JOBS_OF_UNKNOWN_QUEUES, statistic="Maximum"),
+        metric=shop_metric(stage, Metric.JOBS_OF_UNKNOWN_QUEUES, statistic="Maximum"),
         threshold=rules.JOBS_OF_UNKNOWN_QUEUES.threshold,
         # During a deploy the older relay may meet what the newer API enqueued.
         periods=3,
@@ -50,7 +51,7 @@ def add_job_alarms(alarms: Alarms, *, stage: Stage, relay_failures: sqs.IQueue) 
     for queue in QueueName:
         alarms.add(
             f"{rules.ITEMS_FAILED.name}-{queue}",
-            metric=shop_metric(stage, ShopMetric.ITEMS_FAILED, statistic="Sum", Queue=queue.value),
+            metric=shop_metric(stage, Metric.ITEMS_FAILED, statistic="Sum", Queue=queue.value),
             threshold=many,
             periods=3,
             broke=f"Jobs of the queue {queue} fail, {many:g} or more in five minutes, again and again.",
@@ -60,7 +61,7 @@ def add_job_alarms(alarms: Alarms, *, stage: Stage, relay_failures: sqs.IQueue) 
         )
     alarms.add(
         rules.MESSAGES_QUARANTINED.name,
-        metric=shop_metric(stage, ShopMetric.QUARANTINED_MESSAGES, statistic="Maximum"),
+        metric=shop_metric(stage, Metric.QUARANTINED_MESSAGES, statistic="Maximum"),
         threshold=rules.MESSAGES_QUARANTINED.threshold,
         broke="A message on a dead-letter queue belongs to no job of ours; it is kept in the quarantine.",
         hurts="Perhaps nobody; perhaps work of a customer that somebody sent to the wrong queue.",
@@ -102,7 +103,7 @@ def add_payment_alarms(alarms: Alarms, *, stage: Stage) -> None:
     """Add those for events that changed nothing yet and for money that does not fit its order."""
     alarms.add(
         rules.PAYMENT_EVENTS_UNAPPLIED.name,
-        metric=shop_metric(stage, ShopMetric.UNAPPLIED_PAYMENT_EVENTS, statistic="Maximum"),
+        metric=shop_metric(stage, Metric.UNAPPLIED_PAYMENT_EVENTS, statistic="Maximum"),
         threshold=rules.PAYMENT_EVENTS_UNAPPLIED.threshold,
         periods=3,
         broke="Payment events were taken in and are not applied to their orders yet.",
@@ -112,7 +113,7 @@ def add_payment_alarms(alarms: Alarms, *, stage: Stage) -> None:
     )
     alarms.add(
         rules.PAYMENT_ANOMALIES.name,
-        metric=shop_metric(stage, ShopMetric.OPEN_PAYMENT_ANOMALIES, statistic="Maximum"),
+        metric=shop_metric(stage, Metric.OPEN_PAYMENT_ANOMALIES, statistic="Maximum"),
         threshold=rules.PAYMENT_ANOMALIES.threshold,
         broke="Money came that does not fit its order: a wrong amount, twice, or for a cancelled order.",
         hurts="A customer is owed a refund or an answer.",
@@ -121,7 +122,7 @@ def add_payment_alarms(alarms: Alarms, *, stage: Stage) -> None:
     )
     alarms.add(
         rules.RECONCILIATION_FINDINGS.name,
-        metric=shop_metric(stage, ShopMetric.OPEN_FINDINGS, statistic="Maximum"),
+        metric=shop_metric(stage, Metric.OPEN_FINDINGS, statistic="Maximum"),
         threshold=rules.RECONCILIATION_FINDINGS.threshold,
         broke="The reconciliation found orders, payments or mails that do not agree with each other.",
         hurts="Perhaps a customer has paid and was not told, or money lies here that nobody accounts for.",
@@ -130,7 +131,7 @@ def add_payment_alarms(alarms: Alarms, *, stage: Stage) -> None:
     )
     alarms.add(
         rules.PAYMENT_EVENTS_QUARANTINED.name,
-        metric=shop_metric(stage, ShopMetric.QUARANTINED_PAYMENT_EVENTS, statistic="Maximum"),
+        metric=shop_metric(stage, Metric.QUARANTINED_PAYMENT_EVENTS, statistic="Maximum"),
         threshold=rules.PAYMENT_EVENTS_QUARANTINED.threshold,
         broke="A signed payment event cannot be read or names no order of ours; it is set aside.",
         hurts="Perhaps a customer whose payment we do not recognise.",

@@ -8,9 +8,9 @@ from emulator.settings import aws_credentials, inherited_environment
 from local.queues import queue_urls
 from local.settings import ROOT
 from local.webhook_secrets import secret_ids
-from skincare import function_limits
-from skincare.function_limits import FunctionLimits
-from skincare.jobs.queues import QueueName
+from skincare.deployment import functions
+from skincare.deployment.functions import FunctionLimits
+from skincare.deployment.queues import QueueName
 
 MAIL_FROM = "shop@example.com"
 INVOICE_BUCKET = "skincare-invoices"
@@ -43,19 +43,19 @@ class Surroundings:
 
     def api(self) -> FunctionDefinition:
         environment = {**self._environment(), **self._gateways(), **_FILES, "SERVES_CUSTOMERS": "true"}
-        return _function("api", "api", function_limits.API, environment)
+        return _function("api", "api", functions.API, environment)
 
     def worker(self, queue: QueueName) -> FunctionDefinition:
         environment = {**self._environment(), **self._gateways(), "WORKER_QUEUE": queue.value}
         if queue is QueueName.DOCUMENTS:
             environment |= _FILES | _SELLER
-        return _function(f"worker-{queue}", "worker", function_limits.worker(queue), environment)
+        return _function(f"worker-{queue}", "worker", functions.worker(queue), environment)
 
     def relay(self) -> FunctionDefinition:
-        return _function("outbox-relay", "outbox_relay", function_limits.OUTBOX_RELAY, self._environment())
+        return _function("outbox-relay", "outbox_relay", functions.OUTBOX_RELAY, self._environment())
 
     def oncall(self) -> FunctionDefinition:
-        return _function("oncall", "oncall", function_limits.ONCALL, self._environment())
+        return _function("oncall", "oncall", functions.ONCALL, self._environment())
 
     def _gateways(self) -> dict[str, str]:
         return {
@@ -80,7 +80,7 @@ class Surroundings:
 
 def migrator(owner_url: str) -> FunctionDefinition:
     """Return the function that brings the schema up to date before the others are let in."""
-    return _function("migrator", "migrator", function_limits.MIGRATOR, {"DATABASE_URL": owner_url})
+    return _function("migrator", "migrator", functions.MIGRATOR, {"DATABASE_URL": owner_url})
 
 
 def _function(name: str, package: str, limits: FunctionLimits, environment: Mapping[str, str]) -> FunctionDefinition:

@@ -1,10 +1,10 @@
-"""The queues of the shop on the local SQS: named and limited as `skincare.jobs.queues` says."""
+"""The queues of the shop on the local SQS: named and limited as `skincare.deployment.queues` says."""
 
 import json
 from typing import TYPE_CHECKING
 
 from emulator.settings import ACCOUNT_ID, REGION
-from skincare.jobs.queues import DEAD_LETTER_RETENTION, MAX_RECEIVE_COUNT, SOURCE_RETENTION, QueueName
+from skincare.deployment.queues import DEAD_LETTER_RETENTION, MAX_RECEIVE_COUNT, SOURCE_RETENTION, QueueName
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.errors import FieldError
-from api.http_settings import HTTP
 from skincare.carts.models import MAX_LINES
+from skincare.deployment.http import HTTP
 from skincare.orders.errors import Excess, Shortage
 from skincare.orders.models import OrderStatus
 

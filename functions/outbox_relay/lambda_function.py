@@ -5,10 +5,11 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from skincare.bootstrap import get_app
+from skincare.deployment.metrics import Metric
 from skincare.jobs.catalog import BUDGETS, CHORES
 from skincare.jobs.gauges import job_gauges
 from skincare.jobs.relay import run_relay
-from skincare.metrics import Metric, emit
+from skincare.metrics import emit
 from skincare.observability import logger, start_invocation, time_left
 from skincare.payments.gauges import payment_gauges
 

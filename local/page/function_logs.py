@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from skincare.alarm_rules import COUNTING, MAIL_STOPPED_EVENT, WEBHOOK_REFUSED_EVENT
-from skincare.jobs.queues import QueueName
-from skincare.metrics import Metric
+from skincare.deployment.alarms import COUNTING, MAIL_STOPPED_EVENT, WEBHOOK_REFUSED_EVENT
+from skincare.deployment.metrics import Metric
+from skincare.deployment.queues import QueueName
 
 _MOST_BYTES = 4_000_000
 """Of a look: what was written before is left out."""

@@ -20,11 +20,11 @@ from local.page.repository import Backlog, OrderRow, count_jobs, newest_jobs, ne
 from local.queues import queue_url
 from local.workers import queues_without_worker
 from skincare.adapters.aws import AwsSession, Timeouts
-from skincare.alarm_rules import MAIL_STOPPED_EVENT, WEBHOOK_REFUSED_EVENT
 from skincare.database.connection import Database, DatabaseUnavailable, StaticCredentials
+from skincare.deployment.alarms import MAIL_STOPPED_EVENT, WEBHOOK_REFUSED_EVENT
+from skincare.deployment.metrics import Metric
+from skincare.deployment.queues import QueueName
 from skincare.jobs.gauges import job_gauges
-from skincare.jobs.queues import QueueName
-from skincare.metrics import Metric
 from skincare.operations import service
 from skincare.operations.repository.dead_jobs import Which
 from skincare.payments.gauges import payment_gauges

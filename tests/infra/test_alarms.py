@@ -5,9 +5,8 @@ import re
 import pytest
 
 from infra.stage import Stage
-from skincare.alarm_rules import ALARM_RULES, AlarmRule
-from skincare.jobs.queues import QueueName
-from skincare.metrics import Metric
+from skincare.deployment.alarms import ALARM_RULES, AlarmRule
+from skincare.deployment.queues import QueueName
 from tests.architecture.tree import LAMBDA_CODE, ROOT, python_modules, text_of, tracked_files
 from tests.infra.templates import Resource, Templates, as_list
 from tests.typed_commands import flaw_of
@@ -185,12 +184,6 @@ class TestThereIsAnAlarm:
             (counted,) = found.properties["MetricTransformations"]
             assert (counted["MetricNamespace"], counted["MetricName"]) == (alarm["Namespace"], alarm["MetricName"])
         assert any(f'("{event}"' in text_of(module) for module in python_modules(LAMBDA_CODE)), "nobody logs it"
-
-    def test_only_for_metrics_that_functions_write(self) -> None:
-        # Not above: it loads the CDK, and every process of the tests collects this module.
-        from infra.metrics import ShopMetric
-
-        assert {metric.value for metric in ShopMetric} == {metric.value for metric in Metric}
 
     @pytest.mark.parametrize("queue", QueueName)
     def test_for_items_that_fail_in_numbers(self, templates: Templates, stage: Stage, queue: QueueName) -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from infra.stage import DEV, Stage, UnpaidOrders
-from skincare import function_limits
 from skincare.bootstrap import build_app, worker_queue
 from skincare.config import Settings
-from skincare.function_limits import FunctionLimits
-from skincare.jobs.queues import QueueName
+from skincare.deployment import functions
+from skincare.deployment.functions import FunctionLimits
+from skincare.deployment.queues import QueueName
 from skincare.orders.terms import Terms, WayToPay, terms_of
 from skincare.payments.gateways import GATEWAYS
 from tests.architecture.tree import ROOT
@@ -20,12 +20,12 @@ from tests.infra.conftest import Synthesize
 from tests.infra.templates import Resource, Templates
 
 LIMITS: dict[str, FunctionLimits] = {
-    "api": function_limits.API,
-    "outbox-relay": function_limits.OUTBOX_RELAY,
-    "migrator": function_limits.MIGRATOR,
-    "oncall": function_limits.ONCALL,
-    "mail-events": function_limits.MAIL_EVENTS,
-    **{f"worker-{queue}": function_limits.worker(queue) for queue in QueueName},
+    "api": functions.API,
+    "outbox-relay": functions.OUTBOX_RELAY,
+    "migrator": functions.MIGRATOR,
+    "oncall": functions.ONCALL,
+    "mail-events": functions.MAIL_EVENTS,
+    **{f"worker-{queue}": functions.worker(queue) for queue in QueueName},
 }
 NAMES = sorted(LIMITS)
 IN_LAMBDA = {"AWS_REGION": "ap-southeast-3", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret"}
@@ -194,7 +194,7 @@ class TestTheMigrator:
     def test_fails_the_deploy_when_it_fails(self, templates: Templates) -> None:
         (trigger,) = templates.of("Custom::Trigger")
         assert trigger.properties["InvocationType"] == "RequestResponse"
-        assert int(trigger.properties["Timeout"]) >= function_limits.MIGRATOR.timeout.total_seconds() * 1000
+        assert int(trigger.properties["Timeout"]) >= functions.MIGRATOR.timeout.total_seconds() * 1000
 
     def test_alone_knows_the_owner_of_the_database(self, templates: Templates) -> None:
         owners = [

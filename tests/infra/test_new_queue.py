@@ -38,8 +38,8 @@ make_app(STAGES["dev"], outdir=Path(sys.argv[1]), code=False, rules=False, valid
 SHOWN = """
 import json
 from local.page.lamps import Seen, lamps
-from skincare.function_limits import worker
-from skincare.jobs.queues import QueueName
+from skincare.deployment.functions import worker
+from skincare.deployment.queues import QueueName
 seen = Seen(
     dead_letters={},
     oldest_s={},
@@ -64,7 +64,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, target)
     (copy / ".venv").symlink_to(ROOT / ".venv")
-    queues = copy / "layers/shared/python/skincare/jobs/queues.py"
+    queues = copy / "layers/shared/python/skincare/deployment/queues.py"
     before, mark, after = queues.read_text().partition("\nMAX_RECEIVE_COUNT")
     queues.write_text(before.rstrip() + "\n" + MEMBER + mark + after)
     return copy

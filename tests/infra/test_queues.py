@@ -3,8 +3,8 @@
 import pytest
 
 from infra.stage import STAGES, Stage
-from skincare import function_limits
-from skincare.jobs.queues import QueueName
+from skincare.deployment import functions
+from skincare.deployment.queues import QueueName
 from tests.infra.templates import Resource, Templates
 
 
@@ -77,11 +77,11 @@ class TestConnections:
         self, templates: Templates, stage: Stage
     ) -> None:
         per_container = {
-            "api": function_limits.API,
-            "outbox-relay": function_limits.OUTBOX_RELAY,
-            "oncall": function_limits.ONCALL,
-            "mail-events": function_limits.MAIL_EVENTS,
-            **{f"worker-{queue}": function_limits.worker(queue) for queue in QueueName},
+            "api": functions.API,
+            "outbox-relay": functions.OUTBOX_RELAY,
+            "oncall": functions.ONCALL,
+            "mail-events": functions.MAIL_EVENTS,
+            **{f"worker-{queue}": functions.worker(queue) for queue in QueueName},
         }
         names = {f.properties["FunctionName"].removeprefix(f"skincare-{stage.name}-") for f in templates.functions()}
         assert names == {*per_container, "migrator"}
@@ -95,7 +95,7 @@ class TestConnections:
         assert possible <= 0.9 * limit, (
             f"all containers of {stage.name} together may open {possible} connections, and nine tenths of"
             f" {limit} are there: raise max_connections of {stage.name} in infra/stage.py, or lower what a queue"
-            " may use (maximum_concurrency, database_connections) in layers/shared/python/skincare/jobs/queues.py"
+            " may use (maximum_concurrency, database_connections) in layers/shared/python/skincare/deployment/queues.py"
         )
 
     def test_the_proxy_is_left_all_that_the_functions_may_ask_for(self, prod: Templates) -> None:

@@ -13,7 +13,7 @@ from local.webhook_secrets import secret_id, webhook_secret
 from local.webhooks import Occurrence, signed
 from skincare.adapters.aws import AwsSession, Timeouts
 from skincare.adapters.webhook_secrets import SecretsManagerWebhookSecrets
-from skincare.jobs.queues import DEAD_LETTER_RETENTION, MAX_RECEIVE_COUNT, SOURCE_RETENTION, QueueName
+from skincare.deployment.queues import DEAD_LETTER_RETENTION, MAX_RECEIVE_COUNT, SOURCE_RETENTION, QueueName
 from skincare.payments.gateways import GATEWAYS
 from skincare.payments.models import EventStatus, Webhook
 from tests.support.moto import SETTINGS, running_moto

@@ -17,9 +17,9 @@ from local.page import state as state_module
 from local.page.health import Health
 from local.queues import create_queues, queue_url
 from skincare.adapters.aws import AwsSession
-from skincare.alarm_rules import ALARM_RULES
 from skincare.database.connection import Database, DatabaseUnavailable, StaticCredentials
-from skincare.jobs.queues import QueueName
+from skincare.deployment.alarms import ALARM_RULES
+from skincare.deployment.queues import QueueName
 from skincare.jobs.repository import quarantine
 from tests.factories import make_order
 from tests.ledger import claim_one, enqueue, let_pass

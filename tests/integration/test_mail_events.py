@@ -9,9 +9,9 @@ from psycopg import Connection
 
 from mail_events.lambda_function import lambda_handler
 from skincare.adapters.ses_events import failures_in
-from skincare.alarm_rules import BOUNCE_OF_OURS_EVENT
 from skincare.app import App
 from skincare.database.connection import DatabaseUnavailable
+from skincare.deployment.alarms import BOUNCE_OF_OURS_EVENT
 from skincare.jobs.catalog import SendConfirmationEmail
 from skincare.notifications.suppression import is_ours_to_mend, reason_to_suppress
 from tests.factories import make_order

@@ -14,9 +14,9 @@ from oncall.lambda_function import lambda_handler
 from oncall.requests import Death
 from skincare.app import App
 from skincare.database.connection import Database, StaticCredentials
+from skincare.deployment.queues import QueueName
 from skincare.jobs.catalog import ProcessPayment, SendConfirmationEmail
 from skincare.jobs.models import DueJob
-from skincare.jobs.queues import QueueName
 from skincare.jobs.repository import lease, quarantine
 from skincare.jobs.retry import DeadLetter
 from skincare.payments.refunds.models import RefundRequest

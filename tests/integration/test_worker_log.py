@@ -12,10 +12,10 @@ from psycopg import Connection
 
 from skincare.adapters.memory_queue import MemoryQueue
 from skincare.app import App
+from skincare.deployment.queues import QueueName
 from skincare.jobs.envelope import Envelope
 from skincare.jobs.models import DueJob
 from skincare.jobs.ports import QueuePair
-from skincare.jobs.queues import QueueName
 from skincare.notifications.ports import Email
 from skincare.observability import logger
 from tests.factories import make_order, make_settings

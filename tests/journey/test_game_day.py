@@ -25,18 +25,18 @@ from emulator.loopback.ports import free_port
 from emulator.settings import aws_credentials
 from local.functions import Surroundings
 from local.queues import queue_url
-from skincare import alarm_rules as rules
 from skincare.adapters.aws import AwsSession
 from skincare.app import App
 from skincare.bootstrap import build_app
 from skincare.config import Settings
+from skincare.deployment import alarms as rules
+from skincare.deployment.metrics import Metric
+from skincare.deployment.queues import QueueName
 from skincare.identifiers import new_job_id, uuid7
 from skincare.jobs.catalog import BUDGETS, ProcessPayment, SendConfirmationEmail
 from skincare.jobs.gauges import job_gauges
-from skincare.jobs.queues import QueueName
 from skincare.jobs.relay import run_relay
 from skincare.jobs.repository import outbox
-from skincare.metrics import Metric
 from skincare.payments.gauges import payment_gauges
 from tests import ledger
 from tests.failures import PATIENT, Failures

@@ -9,7 +9,7 @@ import pytest
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from api.lambda_function import lambda_handler
-from skincare.jobs.queues import QueueName
+from skincare.deployment.queues import QueueName
 from tests.http import http_event, make_app
 from tests.scripted_service import ScriptedService
 
@@ -36,7 +36,7 @@ SEND = """
 import api.lambda_function
 from skincare.bootstrap import get_app
 from skincare.jobs.ports import OutgoingMessage
-from skincare.jobs.queues import QueueName
+from skincare.deployment.queues import QueueName
 assert get_app().queues[QueueName.NOTIFICATIONS].source.enqueue([OutgoingMessage("a")]) == []
 """
 

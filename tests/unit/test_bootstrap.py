@@ -7,10 +7,10 @@ import pytest
 from skincare.bootstrap import build_app
 from skincare.config import AwsKeys, Settings
 from skincare.database.connection import DatabaseUnavailable
+from skincare.deployment.queues import QueueName
 from skincare.errors import ConfigurationError
 from skincare.invoices.models import Seller
 from skincare.invoices.service import seller_of
-from skincare.jobs.queues import QueueName
 from skincare.orders.terms import Terms, WayToPay, terms_of
 
 SECRET = "postgresql://app:canary@127.0.0.1:1/shop"

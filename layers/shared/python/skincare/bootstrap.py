@@ -16,10 +16,10 @@ from skincare.adapters.webhook_secrets import SecretsManagerWebhookSecrets
 from skincare.app import App
 from skincare.config import Settings, require
 from skincare.database.connection import Credentials, Database, StaticCredentials
+from skincare.deployment.queues import QueueName
 from skincare.errors import ConfigurationError
 from skincare.jobs.ports import QueuePair, Queues
 from skincare.jobs.publisher import Publisher
-from skincare.jobs.queues import QueueName
 from skincare.payments.ports import GatewayClient, SecretStore
 
 

@@ -8,10 +8,10 @@ from psycopg import Connection
 from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
+from skincare.deployment.queues import QueueName
 from skincare.identifiers import JobId, new_job_id
 from skincare.jobs.catalog import JobPayload
 from skincare.jobs.models import DueJob, Reason
-from skincare.jobs.queues import QueueName
 from skincare.jobs.repository import LONGEST_REASON, timers
 from skincare.jobs.repository.payload import read_payload
 

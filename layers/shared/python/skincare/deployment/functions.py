@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
-from skincare.jobs.queues import QueueName
+from skincare.deployment.queues import QueueName
 
 
 @dataclass(frozen=True)
