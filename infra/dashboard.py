@@ -9,8 +9,8 @@ from infra.data import DataStack
 from infra.function import function_name
 from infra.metrics import LogMetric, by_dimension, function_metric, log_metric, shop_metric
 from infra.stage import Stage
+from skincare.deployment.functions import FUNCTIONS, Trigger
 from skincare.deployment.metrics import Metric
-from skincare.deployment.queues import QueueName
 
 _WIDTH = 24
 
@@ -111,7 +111,7 @@ def _queues(data: DataStack) -> list[cw.GraphWidget]:
 
 
 def _functions(stage: Stage) -> list[cw.GraphWidget]:
-    names = ["api", *(f"worker-{queue}" for queue in QueueName), "outbox-relay", "mail-events", "oncall"]
+    names = [function.name for function in FUNCTIONS if function.trigger is not Trigger.DEPLOY]
 
     def graph(title: str, metric: str, statistic: str) -> cw.GraphWidget:
         return _graph(

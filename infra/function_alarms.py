@@ -9,8 +9,11 @@ from infra.metrics import function_metric
 NEAR_TIMEOUT = 0.8
 
 
-def add_function_alarms(alarms: Alarms, function: ShopFunction, *, short: str, hurts: str) -> cw.Alarm:
+def add_function_alarms(alarms: Alarms, function: ShopFunction) -> cw.Alarm:
     """Add those for errors, throttles and durations near the timeout; return the first, which may stop a deploy."""
+    short, hurts = function.spec.name, function.spec.hurts
+    if hurts is None:
+        raise ValueError(f"nothing says whom it hurts when {short} fails")
     logs = f"aws logs tail /aws/lambda/{function.name} --since 30m --filter-pattern ERROR"
     errors = alarms.add(
         f"function-errors-{short}",
@@ -37,7 +40,7 @@ def add_function_alarms(alarms: Alarms, function: ShopFunction, *, short: str, h
     alarms.add(
         f"function-slow-{short}",
         metric=function_metric(function.name, "Duration", statistic="Maximum"),
-        threshold=NEAR_TIMEOUT * function.limits.timeout.total_seconds() * 1000,
+        threshold=NEAR_TIMEOUT * function.spec.timeout.total_seconds() * 1000,
         periods=3,
         of=3,
         broke=f"Calls of {function.name} come near their timeout.",

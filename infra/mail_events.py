@@ -43,10 +43,7 @@ class MailEvents(Construct):
             build=build,
             layer=layer,
             network=network,
-            package="mail_events",
-            name="mail-events",
-            description="Remembers addresses that shall get no further mail",
-            limits=functions.MAIL_EVENTS,
+            spec=functions.MAIL_EVENTS,
             environment=environment,
             reserved_concurrency=CONCURRENCY,
         )

@@ -39,10 +39,7 @@ class Migrator(Construct):
             build=build,
             layer=layer,
             network=network,
-            package="migrator",
-            name="migrator",
-            description="Applies pending SQL migrations during a deploy",
-            limits=functions.MIGRATOR,
+            spec=functions.MIGRATOR,
             environment={"DATABASE_URL": database.owner_url, "DATABASE_SECRET_ID": database.owner_secret},
         )
         acknowledge(

@@ -37,10 +37,7 @@ class Oncall(Construct):
             build=build,
             layer=layer,
             network=network,
-            package="oncall",
-            name="oncall",
-            description="What on-call may do about jobs, dead letters and payments",
-            limits=functions.ONCALL,
+            spec=functions.ONCALL,
             environment=environment,
             reserved_concurrency=CONCURRENCY,
         )

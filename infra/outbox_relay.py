@@ -40,10 +40,7 @@ class OutboxRelay(Construct):
             build=build,
             layer=layer,
             network=network,
-            package="outbox_relay",
-            name="outbox-relay",
-            description="Puts due jobs on their queues, each minute",
-            limits=functions.OUTBOX_RELAY,
+            spec=functions.OUTBOX_RELAY,
             environment=environment,
             reserved_concurrency=1,
         )

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from skincare.deployment.functions import FUNCTIONS
+
 
 class StageUnknown(Exception):
     """`-c stage=…` names none of the stages."""
@@ -93,11 +95,13 @@ class Stage:
     """Payment gateway to our account there."""
     unpaid_orders: UnpaidOrders = UnpaidOrders()
     settings: Mapping[str, str] = field(default_factory=dict)
-    """Further environment variables of every function, such as the seller's name on invoices."""
+    """Further settings, such as the seller's name on invoices. Each function is given those that are for it."""
 
     def __post_init__(self) -> None:
         if not self.mail_from.endswith(f"@{self.mail_domain}"):
             raise ValueError(f"{self.mail_from} is not at {self.mail_domain}, for which SES is set up")
+        if unknown := [name for name in self.settings if not any(each.is_given(name) for each in FUNCTIONS)]:
+            raise ValueError(f"no function of {self.name} is given {', '.join(unknown)}: see docs/settings.md")
 
 
 _INVENTED_SELLER = {

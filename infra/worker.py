@@ -43,10 +43,7 @@ class Worker(Construct):
             build=build,
             layer=layer,
             network=network,
-            package="worker",
-            name=f"worker-{queue.name}",
-            description=f"Runs the jobs of the queue {queue.name}",
-            limits=functions.worker(queue.name),
+            spec=functions.worker(queue.name),
             environment={**environment, "WORKER_QUEUE": queue.name.value},
             reserved_concurrency=limits.maximum_concurrency + _SPARE,
         )

@@ -23,9 +23,6 @@ from infra.workers_alarms import (
 )
 from skincare.deployment.queues import QueueName
 
-_SETS_OFF = {QueueName.PAYMENTS: tuple(QueueName)}
-"""The queues of the jobs that a queue's jobs set off: a payment is followed by a mail and an invoice."""
-
 
 class WorkersStack(cdk.Stack):
     """A worker per queue, the outbox relay, and the functions of on-call and of mail events."""
@@ -47,16 +44,9 @@ class WorkersStack(cdk.Stack):
         self.mail_events = self._mail_events()
 
         alarms = Alarms(self, "Alarms", stage=stage, topic=data.topics.alarms)
-        for queue, worker in self.workers.items():
-            hurts = f"Jobs of the queue {queue} wait and are tried again."
-            add_function_alarms(alarms, worker.run, short=f"worker-{queue}", hurts=hurts)
-        hurts = "Jobs that were not published at once, and retries that SQS lost, do not run."
-        add_function_alarms(alarms, self.relay.run, short="outbox-relay", hurts=hurts)
-        hurts = "Mails go on to addresses that bounce, until SES stops us."
-        add_function_alarms(alarms, self.mail_events.run, short="mail-events", hurts=hurts)
-        add_mail_event_alarms(
-            alarms, stage=stage, function=self.mail_events.run, failures=self.mail_events.failures, hurts=hurts
-        )
+        for function in (*(worker.run for worker in self.workers.values()), self.relay.run, self.mail_events.run):
+            add_function_alarms(alarms, function)
+        add_mail_event_alarms(alarms, stage=stage, function=self.mail_events.run, failures=self.mail_events.failures)
         add_job_alarms(alarms, stage=stage, relay_failures=self.relay.failures)
         add_mail_alarm(alarms, stage=stage, worker=self.workers[QueueName.NOTIFICATIONS].run)
         add_payment_alarms(alarms, stage=stage)
@@ -75,7 +65,7 @@ class WorkersStack(cdk.Stack):
             layer=self._layer,
             network=data.network,
             queue=pair,
-            environment={**data.function_environment, **extra},
+            environment={**data.settings, **extra},
         )
         data.database.grant_connect(worker.run.function)
         worker.run.allow(
@@ -85,9 +75,8 @@ class WorkersStack(cdk.Stack):
             "sqs:GetQueueAttributes",
             on=[pair.source.queue_arn],
         )
-        set_off = [data.queues[other].source.queue_arn for other in _SETS_OFF.get(queue, ())]
-        # Its own dead-letter queue: for messages that belong to no job. All others are the relay's.
-        worker.run.allow("sqs:SendMessage", on=[*set_off, pair.dead_letters.queue_arn])
+        sends_to = [data.queues[other].source.queue_arn for other in worker.run.spec.sends_to]
+        worker.run.allow("sqs:SendMessage", on=[*sends_to, pair.dead_letters.queue_arn])
         return worker
 
     def _grant_what_one_queue_needs(self) -> None:
@@ -113,7 +102,7 @@ class WorkersStack(cdk.Stack):
             build=self._build,
             layer=self._layer,
             network=data.network,
-            environment=data.function_environment,
+            environment=data.settings,
         )
         data.database.grant_connect(relay.run.function)
         relay.run.allow("sqs:SendMessage", on=[*data.source_arns, *data.dead_letter_arns])
@@ -134,10 +123,9 @@ class WorkersStack(cdk.Stack):
             build=self._build,
             layer=self._layer,
             network=data.network,
-            environment=data.function_environment,
+            environment=data.settings,
         )
         data.database.grant_connect(oncall.run.function)
-        # A redrive publishes; the dead letter of a job that came back is cleared away by the relay.
         oncall.run.allow("sqs:SendMessage", on=data.source_arns)
         return oncall
 
@@ -151,7 +139,7 @@ class WorkersStack(cdk.Stack):
             layer=self._layer,
             network=data.network,
             configuration_set=data.mail.configuration_set.configuration_set_name,
-            environment=data.function_environment,
+            environment=data.settings,
         )
         data.database.grant_connect(mail_events.run.function)
         return mail_events

@@ -140,9 +140,7 @@ def add_payment_alarms(alarms: Alarms, *, stage: Stage) -> None:
     )
 
 
-def add_mail_event_alarms(
-    alarms: Alarms, *, stage: Stage, function: ShopFunction, failures: sqs.IQueue, hurts: str
-) -> None:
+def add_mail_event_alarms(alarms: Alarms, *, stage: Stage, function: ShopFunction, failures: sqs.IQueue) -> None:
     """Add those for bounces and complaints that were not remembered, and for bounces that are our own fault."""
     many = rules.MAIL_SET_UP.threshold
     alarms.add(
@@ -167,7 +165,7 @@ def add_mail_event_alarms(
         metric=failures.metric_approximate_number_of_messages_visible(statistic="Maximum", period=FIVE_MINUTES),
         threshold=1,
         broke="A bounce or complaint was not written down after three tries.",
-        hurts=hurts,
+        hurts="Mails go on to addresses that bounce, until SES stops us.",
         runbook="mail-event-failures",
         first="aws logs tail /aws/lambda/skincare-{stage}-mail-events --since 1h --filter-pattern ERROR",
     )

@@ -3,7 +3,7 @@
 import pytest
 
 from infra.stage import STAGES, Stage
-from skincare.deployment import functions
+from skincare.deployment.functions import FUNCTIONS, Trigger
 from skincare.deployment.queues import QueueName
 from tests.infra.templates import Resource, Templates
 
@@ -76,19 +76,11 @@ class TestConnections:
     def test_that_all_containers_together_may_open_stay_below_what_the_database_takes(
         self, templates: Templates, stage: Stage
     ) -> None:
-        per_container = {
-            "api": functions.API,
-            "outbox-relay": functions.OUTBOX_RELAY,
-            "oncall": functions.ONCALL,
-            "mail-events": functions.MAIL_EVENTS,
-            **{f"worker-{queue}": functions.worker(queue) for queue in QueueName},
-        }
-        names = {f.properties["FunctionName"].removeprefix(f"skincare-{stage.name}-") for f in templates.functions()}
-        assert names == {*per_container, "migrator"}
         possible = 1  # the migrator
-        for name, limits in per_container.items():
-            containers = templates.function(name).properties["ReservedConcurrentExecutions"]
-            possible += containers * limits.database_connections
+        for function in FUNCTIONS:
+            if function.trigger is not Trigger.DEPLOY:
+                containers = templates.function(function.name).properties["ReservedConcurrentExecutions"]
+                possible += containers * function.database_connections
         (parameters,) = templates.of("AWS::RDS::DBParameterGroup")
         limit = int(parameters.properties["Parameters"]["max_connections"])
         # A tenth is for the owner, RDS itself, and the second version of a function during a deploy.

@@ -163,7 +163,7 @@ class TestEveryStatus:
 
 @pytest.fixture
 def served(app: App, monkeypatch: pytest.MonkeyPatch) -> App:
-    monkeypatch.setattr("mail_events.lambda_function.get_app", lambda: app)
+    monkeypatch.setattr("mail_events.lambda_function.get_app", lambda _: app)
     return app
 
 
@@ -230,6 +230,6 @@ class TestTheFunction:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         app = make_app(NOWHERE)
-        monkeypatch.setattr("mail_events.lambda_function.get_app", lambda: app)
+        monkeypatch.setattr("mail_events.lambda_function.get_app", lambda _: app)
         with pytest.raises(DatabaseUnavailable):
             take(bounce("Permanent"))

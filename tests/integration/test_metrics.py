@@ -215,7 +215,7 @@ class TestTheRelay:
     def test_tells_each_minute_how_everything_stands(
         self, app: App, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        monkeypatch.setattr(relay_function, "get_app", lambda: app)
+        monkeypatch.setattr(relay_function, "get_app", lambda _: app)
         relay_function.lambda_handler({}, cast(LambdaContext, Context()))
         (told,) = printed(capsys)
         assert told.pop("Stage") == app.settings.stage

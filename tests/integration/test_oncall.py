@@ -480,7 +480,7 @@ class TestTheEntryPoint:
     ) -> None:
         job = dead_job(conn)
         app = make_app(database_url)
-        monkeypatch.setattr("oncall.lambda_function.get_app", lambda: app)
+        monkeypatch.setattr("oncall.lambda_function.get_app", lambda _: app)
         event = redrive(death(job)).model_dump(mode="json")
         assert lambda_handler(event, Context())["ok"] is True  # type: ignore[arg-type]
         app.database.close()

@@ -67,7 +67,7 @@ def app(database_url: str, mail: SendsTogether, monkeypatch: pytest.MonkeyPatch)
             queues=dict.fromkeys(QueueName, QueuePair(MemoryQueue(), MemoryQueue())),
             email=mail,
         )
-        monkeypatch.setattr(lambda_function, "get_app", lambda: app)
+        monkeypatch.setattr(lambda_function, "get_app", lambda _: app)
         lambda_function._worker.cache_clear()
         yield app
         lambda_function._worker.cache_clear()
