@@ -6,8 +6,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from infra.acknowledgements import acknowledge
-from infra.alarm import Alarms
-from infra.api_alarms import add_api_alarms, add_webhook_alarm, count_misconfigured_gateways
+from infra.alarm import Alarms, duration
 from infra.build import Build
 from infra.customers import UserPool
 from infra.dashboard import Dashboard
@@ -17,6 +16,7 @@ from infra.function_alarms import add_function_alarms
 from infra.http_api import HttpApi
 from infra.layer import SharedLayer
 from infra.stage import Stage
+from skincare.deployment import alarms as rules
 from skincare.deployment import functions
 
 _CODEDEPLOY_POLICY = "arn:<AWS::Partition>:iam::aws:policy/service-role/AWSCodeDeployRoleForLambdaLimited"
@@ -61,9 +61,12 @@ class ApiStack(cdk.Stack):
 
         alarms = Alarms(self, "Alarms", stage=stage, topic=data.topics.alarms)
         crashes = add_function_alarms(alarms, self.function)
-        errors = add_api_alarms(alarms, self.http.api)
-        add_webhook_alarm(alarms, stage=stage, api=self.function)
-        count_misconfigured_gateways(stage=stage, api=self.function)
+        alarms.add_log_alarms({self.function.spec.name: self.function})
+        http = self.http.api
+        errors = alarms.add(
+            rules.API_ERRORS, http.metric_server_error(statistic="Sum", period=duration(rules.API_ERRORS))
+        )
+        alarms.add(rules.API_SLOW, http.metric_latency(statistic="p99", period=duration(rules.API_SLOW)))
         if stage.canary:
             group = codedeploy.LambdaDeploymentGroup(
                 self,

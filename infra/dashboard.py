@@ -7,8 +7,9 @@ from constructs import Construct
 
 from infra.data import DataStack
 from infra.function import function_name
-from infra.metrics import LogMetric, by_dimension, function_metric, log_metric, shop_metric
+from infra.metrics import by_dimension, function_metric, log_metric, shop_metric
 from infra.stage import Stage
+from skincare.deployment import log_events
 from skincare.deployment.functions import FUNCTIONS, Trigger
 from skincare.deployment.metrics import Metric
 
@@ -85,13 +86,13 @@ def _payments(stage: Stage) -> list[cw.GraphWidget]:
             "Money that does not fit",
             shop_metric(stage, Metric.OPEN_PAYMENT_ANOMALIES, statistic="Maximum", label="open"),
         ),
-        _graph("Webhooks refused", log_metric(stage, LogMetric.WEBHOOKS_REFUSED)),
+        _graph("Webhooks refused", log_metric(stage, log_events.WEBHOOK_REFUSED)),
         _graph(
             "Events that were not what they said",
             shop_metric(stage, Metric.CORRECTED_PAYMENT_EVENTS, statistic="Maximum", label="corrected"),
-            log_metric(stage, LogMetric.PAYMENT_EVENTS_IGNORED),
+            log_metric(stage, log_events.PAYMENT_EVENT_IGNORED),
         ),
-        _graph("Gateways that do not let us in", log_metric(stage, LogMetric.GATEWAY_MISCONFIGURED)),
+        _graph("Gateways that do not let us in", log_metric(stage, log_events.GATEWAY_MISCONFIGURED)),
     ]
 
 

@@ -2,9 +2,10 @@
 
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from infra.alarm import Alarms
+from infra.alarm import Alarms, duration
 from infra.build import Build
 from infra.data import DataStack, acknowledge_invoice_objects
 from infra.function_alarms import add_function_alarms
@@ -14,13 +15,8 @@ from infra.oncall import Oncall
 from infra.outbox_relay import OutboxRelay
 from infra.stage import Stage
 from infra.worker import Worker
-from infra.workers_alarms import (
-    add_gateway_alarm,
-    add_job_alarms,
-    add_mail_alarm,
-    add_mail_event_alarms,
-    add_payment_alarms,
-)
+from skincare.deployment import alarms as rules
+from skincare.deployment.alarm_rule import AlarmRule
 from skincare.deployment.queues import QueueName
 
 
@@ -44,13 +40,13 @@ class WorkersStack(cdk.Stack):
         self.mail_events = self._mail_events()
 
         alarms = Alarms(self, "Alarms", stage=stage, topic=data.topics.alarms)
-        for function in (*(worker.run for worker in self.workers.values()), self.relay.run, self.mail_events.run):
+        functions = (*(worker.run for worker in self.workers.values()), self.relay.run, self.mail_events.run)
+        for function in functions:
             add_function_alarms(alarms, function)
-        add_mail_event_alarms(alarms, stage=stage, function=self.mail_events.run, failures=self.mail_events.failures)
-        add_job_alarms(alarms, stage=stage, relay_failures=self.relay.failures)
-        add_mail_alarm(alarms, stage=stage, worker=self.workers[QueueName.NOTIFICATIONS].run)
-        add_payment_alarms(alarms, stage=stage)
-        add_gateway_alarm(alarms, stage=stage, worker=self.workers[QueueName.PAYMENTS].run)
+        alarms.add_log_alarms({function.spec.name: function for function in functions})
+        alarms.add_shop_alarms()
+        _add_failure_alarm(alarms, rules.RELAY_FAILURES, self.relay.failures)
+        _add_failure_alarm(alarms, rules.MAIL_EVENT_FAILURES, self.mail_events.failures)
         cdk.CfnOutput(self, "OncallFunction", value=self.oncall.run.name)
 
     def _worker(self, queue: QueueName) -> Worker:
@@ -143,3 +139,10 @@ class WorkersStack(cdk.Stack):
         )
         data.database.grant_connect(mail_events.run.function)
         return mail_events
+
+
+def _add_failure_alarm(alarms: Alarms, rule: AlarmRule, failures: sqs.IQueue) -> None:
+    alarms.add(
+        rule,
+        failures.metric_approximate_number_of_messages_visible(statistic="Maximum", period=duration(rule)),
+    )

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from skincare.deployment import alarms
-from skincare.deployment.alarms import AlarmRule
+from skincare.deployment.alarm_rule import AlarmRule
 from skincare.deployment.metrics import Metric
 from skincare.deployment.queues import QueueName
 
@@ -50,18 +50,14 @@ def lamps(seen: Seen) -> list[Lamp]:
     ]
     gauges = seen.gauges or {}
     alone: dict[AlarmRule, float | None] = {
-        alarms.OUTBOX_LATE: gauges.get(Metric.OUTBOX_LATENESS),
-        alarms.JOBS_OF_UNKNOWN_QUEUES: gauges.get(Metric.JOBS_OF_UNKNOWN_QUEUES),
         alarms.EMAIL_SENDING_STOPPED: seen.sending_stopped,
-        alarms.PAYMENT_EVENTS_UNAPPLIED: gauges.get(Metric.UNAPPLIED_PAYMENT_EVENTS),
-        alarms.PAYMENT_EVENTS_QUARANTINED: gauges.get(Metric.QUARANTINED_PAYMENT_EVENTS),
-        alarms.PAYMENT_ANOMALIES: gauges.get(Metric.OPEN_PAYMENT_ANOMALIES),
-        alarms.MESSAGES_QUARANTINED: gauges.get(Metric.QUARANTINED_MESSAGES),
+        alarms.WEBHOOKS_REFUSED: seen.webhooks_refused,
         alarms.API_ERRORS: seen.server_errors,
         alarms.API_SLOW: seen.slowest_ms,
-        alarms.WEBHOOKS_REFUSED: seen.webhooks_refused,
-        alarms.RECONCILIATION_FINDINGS: gauges.get(Metric.OPEN_FINDINGS),
     }
+    for rule in alarms.ALARM_RULES:
+        if isinstance(rule.metric, Metric) and not rule.per_queue:
+            alone[rule] = gauges.get(rule.metric)
     return found + [_lamp(rule, value) for rule, value in alone.items()]
 
 

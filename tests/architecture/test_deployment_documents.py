@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from infra.settings_page import page
+from skincare.deployment.log_events import COUNTED_EVENTS
+from skincare.deployment.metrics import Metric
 from tests.architecture.tree import ROOT
 
 CONTRACTS: list[dict[str, Any]] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"][
@@ -17,6 +19,12 @@ CONTRACTS: list[dict[str, Any]] = tomllib.loads((ROOT / "pyproject.toml").read_t
 def test_the_page_of_settings_is_what_the_functions_are_given() -> None:
     written = (ROOT / "docs/settings.md").read_text()
     assert written == page(), "docs/settings.md is stale: run `make settings`"
+
+
+def test_the_page_of_metrics_names_them_all() -> None:
+    text = (ROOT / "docs/metrics.md").read_text()
+    assert [metric for metric in Metric if f"`{metric}`" not in text] == []
+    assert [each for each in COUNTED_EVENTS if f"| `{each.metric}` | `{each.event}` |" not in text] == []
 
 
 def contract(name: str) -> dict[str, Any]:

@@ -26,8 +26,8 @@ EVERY_SETTING = dataclasses.replace(
     payment_gateway="midtrans",
     gateway_urls={"midtrans": "https://api.example.com"},
     merchant_ids={"midtrans": "M-1"},
-    settings=DEV.settings
-    | {
+    settings={
+        **DEV.settings,
         "MAIL_REPLY_TO": "help@dev.example.com",
         "SELLER_EMAIL": "help@dev.example.com",
         "SELLER_PHONE": "0",

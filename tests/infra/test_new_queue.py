@@ -1,15 +1,12 @@
 """A queue is added in one place: tried in a copy of the tree."""
 
 import json
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.architecture.tree import ROOT, tracked_files
 from tests.infra.templates import Templates
+from tests.support.copied_tree import SYNTHESIZE, copied_tree, run
 
 MEMBER = """    STOCK = (
         "stock",
@@ -25,15 +22,6 @@ MEMBER = """    STOCK = (
         ),
     )
 
-"""
-SYNTHESIZE = """
-import sys
-from pathlib import Path
-from infra.node import use_our_node
-from infra.stage import STAGES
-use_our_node()
-from infra.app import make_app
-make_app(STAGES["dev"], outdir=Path(sys.argv[1]), code=False, rules=False, validation=False).app.synth()
 """
 SHOWN = """
 import json
@@ -57,32 +45,11 @@ print(json.dumps({"lamps": [lamp.name for lamp in lamps(seen)], "memory": worker
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the product whose only change is one more member."""
-    copy = tmp_path_factory.mktemp("tree-")
-    for name in tracked_files():
-        if not name.startswith(("tests/", "docs/images/", "bench/")):
-            target = copy / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, target)
-    (copy / ".venv").symlink_to(ROOT / ".venv")
+    copy = copied_tree(tmp_path_factory.mktemp("tree-"))
     queues = copy / "layers/shared/python/skincare/deployment/queues.py"
     before, mark, after = queues.read_text().partition("\nMAX_RECEIVE_COUNT")
     queues.write_text(before.rstrip() + "\n" + MEMBER + mark + after)
     return copy
-
-
-def run(tree: Path, script: str, *words: str) -> str:
-    """Run a script in the copy, with nothing of the original on its path."""
-    path = ":".join(str(tree / folder) for folder in ("", "functions", "layers/shared/python"))
-    done = subprocess.run(
-        [sys.executable, "-c", script, *words],
-        cwd=tree,
-        env={"PYTHONPATH": path, "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "HOME": str(tree)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
 
 
 def test_is_deployed_with_its_worker_and_its_alarms(tree: Path, tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ class SesEmailSender:
         raise failure
 
     def _setup_fault(self) -> str | None:
-        return setup_fault(self._client(), self._sender, self._configuration_set)
+        return setup_fault(self._client(), require(self._sender, "MAIL_FROM"), self._configuration_set)
 
     def _client(self) -> "SESV2Client":
         client: SESV2Client = self._aws.client("sesv2", _TIMEOUTS)
