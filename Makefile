@@ -3,7 +3,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup run api worker demo test test-long check synth deploy-check bench format openapi requirements clean
+.PHONY: help setup run api worker demo test test-long check synth deploy-check bench format openapi settings requirements clean
 
 PYTHON_BIN := .venv/bin/python
 PYTEST_ARGS ?=
@@ -84,6 +84,10 @@ openapi: ## Write docs/openapi.json and the TypeScript types made of it
 	@exec scripts/setup dev
 	@$(PYTHON_BIN) -m api.openapi > docs/openapi.json.new && mv docs/openapi.json.new docs/openapi.json
 	@cd tests/typescript && npm ci --ignore-scripts --prefer-offline --no-audit --no-fund --loglevel error && exec npm run --silent types
+
+settings: ## Write docs/settings.md from the table of functions
+	@exec scripts/setup dev
+	@$(PYTHON_BIN) -m infra.settings_page > docs/settings.md.new && mv docs/settings.md.new docs/settings.md
 
 requirements: ## Refresh the hashed requirement files (UPGRADE=1 takes newer versions too)
 	@exec scripts/setup dev

@@ -16,7 +16,7 @@ from bench.surroundings import Effort, NotMeasured, Surroundings
 from emulator.functions.function import FunctionDefinition
 from emulator.settings import inherited_environment
 from infra.synthesis import synthesize_for_this_machine
-from skincare import function_limits
+from skincare.deployment import functions
 
 # What the CDK writes into its zip files, which cannot hold an earlier time.
 _TIME_IN_A_ZIP_FILE = 315_532_800
@@ -59,8 +59,8 @@ def _api(assembly: Path) -> FunctionDefinition:
     return FunctionDefinition(
         name="api",
         handler=function["Handler"],
-        timeout=function_limits.API.timeout,
-        memory_mb=function_limits.API.memory_mb,
+        timeout=functions.API.timeout,
+        memory_mb=functions.API.memory_mb,
         code=code,
         environment={
             **inherited_environment(),

@@ -16,6 +16,7 @@ from bench.shop import fill_carts, open_shop, place, settle_down, user
 from bench.shopfront import logs_unseen
 from bench.surroundings import BenchDatabase, Effort, NotMeasured, Surroundings
 from bench.worker import SlowProvider, make_worker
+from skincare.deployment.queues import QueueName
 from skincare.identifiers import OrderNumber, Sku
 from skincare.invoices import repository
 from skincare.invoices.models import Invoice, InvoiceLine, Seller
@@ -23,7 +24,6 @@ from skincare.invoices.service import keep_file
 from skincare.jobs.catalog import GenerateInvoicePdf
 from skincare.jobs.envelope import Envelope
 from skincare.jobs.ports import ReceivedMessage
-from skincare.jobs.queues import QueueName
 from skincare.jobs.repository import outbox
 from skincare.locales import Locale
 

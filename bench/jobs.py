@@ -21,7 +21,7 @@ from bench.rounds import interleave, ratios
 from bench.shop import settle_down
 from bench.surroundings import BenchDatabase, Effort, NotMeasured, Surroundings
 from local.settings import ROOT
-from skincare.jobs.queues import QueueName
+from skincare.deployment.queues import QueueName
 
 _LIMITS = QueueName.NOTIFICATIONS.limits
 _SCRIPTS = ROOT / "bench" / "peers"

@@ -14,10 +14,10 @@ from bench.peers import statements
 from bench.shopfront import logs_unseen
 from skincare.adapters.memory_queue import MemoryQueue
 from skincare.database.connection import Database, StaticCredentials
+from skincare.deployment.queues import QueueName
 from skincare.jobs.catalog import JobPayload
 from skincare.jobs.envelope import Envelope
 from skincare.jobs.ports import QueuePair, ReceivedMessage
-from skincare.jobs.queues import QueueName
 from skincare.jobs.registry import Registry
 from skincare.jobs.worker import Worker
 

@@ -17,11 +17,11 @@ from skincare.adapters.aws import AwsSession
 from skincare.adapters.sqs import IN_THE_BACKGROUND, SqsQueue
 from skincare.config import Settings
 from skincare.database.connection import Database, StaticCredentials
+from skincare.deployment.queues import QueueName
 from skincare.jobs.envelope import Envelope
 from skincare.jobs.models import DueJob
 from skincare.jobs.ports import QueuePair
 from skincare.jobs.publisher import Publisher
-from skincare.jobs.queues import QueueName
 from skincare.jobs.relay import TAKE_LIMIT
 from skincare.jobs.repository import outbox
 

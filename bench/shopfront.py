@@ -10,10 +10,10 @@ from typing import Any
 from skincare.app import App
 from skincare.bootstrap import build_app
 from skincare.config import Settings
+from skincare.deployment.queues import QueueName
 from skincare.identifiers import UserId
 from skincare.jobs.models import DueJob
 from skincare.jobs.publisher import Publisher
-from skincare.jobs.queues import QueueName
 from skincare.observability import logger
 
 

@@ -21,8 +21,8 @@ from bench.surroundings import BenchDatabase, Effort, NotMeasured, Surroundings
 from emulator.functions.function import FunctionDefinition
 from local.functions import Surroundings as Functions
 from local.settings import ROOT
+from skincare.deployment.queues import QueueName
 from skincare.identifiers import UserId
-from skincare.jobs.queues import QueueName
 
 # A commit announces itself, so that the process is looked at in that moment.
 _ANNOUNCE = """

@@ -23,11 +23,11 @@ from bench.worker import SlowProvider, make_worker
 from skincare.app import App
 from skincare.database.connection import Database, StaticCredentials
 from skincare.database.session import Session
+from skincare.deployment.queues import QueueName
 from skincare.identifiers import new_job_id, uuid7
 from skincare.jobs.catalog import ProcessPayment
 from skincare.jobs.envelope import Envelope
 from skincare.jobs.ports import ReceivedMessage
-from skincare.jobs.queues import QueueName
 from skincare.payments import repository
 from skincare.payments.gateways.standard_webhooks.webhook import StandardWebhooks, sign
 from skincare.payments.models import EventId, Webhook

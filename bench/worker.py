@@ -21,12 +21,12 @@ from skincare.adapters.webhook_secrets import SecretsManagerWebhookSecrets
 from skincare.app import App
 from skincare.config import Settings
 from skincare.database.connection import Database, StaticCredentials
+from skincare.deployment.queues import QueueLimits, QueueName
 from skincare.identifiers import JobId
 from skincare.invoices.ports import ObjectStore
 from skincare.jobs.envelope import Envelope
 from skincare.jobs.ports import QueuePair, ReceivedMessage
 from skincare.jobs.publisher import Publisher
-from skincare.jobs.queues import QueueLimits, QueueName
 from skincare.jobs.worker import Worker
 from skincare.notifications.ports import Email, EmailSender
 from worker.registry import REGISTRY

@@ -29,8 +29,8 @@ from cli.selection import (
 from cli.stories import print_job
 from cli.tables import print_json
 from cli.watching import watch_jobs, went_well
+from skincare.deployment.queues import QueueName
 from skincare.jobs.models import JobState
-from skincare.jobs.queues import QueueName
 
 if TYPE_CHECKING:
     from oncall.job_requests import Which as States

@@ -2,15 +2,15 @@
 
 import os
 import sys
-from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from cli.system import plain_errors, running_system
 from skincare.config import Settings
+from skincare.deployment.functions import worker as worker_function
+from skincare.deployment.queues import QueueName
 from skincare.errors import ConfigurationError
-from skincare.jobs.queues import QueueName
 
 
 def worker(queue: Annotated[QueueName, typer.Option(help="The queue to drain.")]) -> None:
@@ -25,7 +25,8 @@ def worker(queue: Annotated[QueueName, typer.Option(help="The queue to drain.")]
     from worker.process import work
 
     try:
-        app = build_app(replace(Settings.from_env(), worker_queue=queue.value))
+        environment = {**os.environ, "WORKER_QUEUE": queue.value}
+        app = build_app(Settings.from_env(environment, needs=worker_function(queue).needs))
     except ConfigurationError as error:
         typer.echo(f"{str(error)[:1].upper()}{str(error)[1:]}.", err=True)
         raise typer.Exit(1) from None

@@ -6,8 +6,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from infra.acknowledgements import acknowledge
-from infra.alarm import Alarms
-from infra.api_alarms import add_api_alarms, add_webhook_alarm, count_misconfigured_gateways
+from infra.alarm import Alarms, duration
 from infra.build import Build
 from infra.customers import UserPool
 from infra.dashboard import Dashboard
@@ -17,13 +16,10 @@ from infra.function_alarms import add_function_alarms
 from infra.http_api import HttpApi
 from infra.layer import SharedLayer
 from infra.stage import Stage
-from skincare import function_limits
-from skincare.jobs.queues import QueueName
+from skincare.deployment import alarms as rules
+from skincare.deployment import functions
 
 _CODEDEPLOY_POLICY = "arn:<AWS::Partition>:iam::aws:policy/service-role/AWSCodeDeployRoleForLambdaLimited"
-
-_SETS_OFF = (QueueName.NOTIFICATIONS, QueueName.PAYMENTS)
-"""The queues of the jobs that requests set off: a mail about an order, and what gateways tell."""
 
 
 class ApiStack(cdk.Stack):
@@ -44,18 +40,17 @@ class ApiStack(cdk.Stack):
             build=build,
             layer=SharedLayer(self, "Layer", build=build),
             network=data.network,
-            package="api",
-            name="api",
-            description="Answers the HTTP API",
-            limits=function_limits.API,
-            environment={**data.function_environment, **data.secrets.environment(), "SERVES_CUSTOMERS": "true"},
+            spec=functions.API,
+            environment={**data.settings, **data.secrets.environment(), "SERVES_CUSTOMERS": "true"},
             reserved_concurrency=stage.api_concurrency,
         )
         acknowledge(
             self.function.function, "Serverless-LambdaDLQ", "API Gateway waits for its answer; nothing is queued."
         )
         data.database.grant_connect(self.function.function)
-        self.function.allow("sqs:SendMessage", on=[data.queues[queue].source.queue_arn for queue in _SETS_OFF])
+        self.function.allow(
+            "sqs:SendMessage", on=[data.queues[queue].source.queue_arn for queue in functions.API.sends_to]
+        )
         self.function.allow("secretsmanager:GetSecretValue", on=data.secrets.arns())
         self.function.allow("s3:GetObject", on=[data.invoice_objects])
         acknowledge_invoice_objects(self.function, data)
@@ -65,11 +60,13 @@ class ApiStack(cdk.Stack):
         self.http = HttpApi(self, "Http", stage=stage, function=alias, issuer=issuer)
 
         alarms = Alarms(self, "Alarms", stage=stage, topic=data.topics.alarms)
-        hurts = "Customers get errors instead of orders; payment gateways repeat their webhooks later."
-        crashes = add_function_alarms(alarms, self.function, short="api", hurts=hurts)
-        errors = add_api_alarms(alarms, self.http.api)
-        add_webhook_alarm(alarms, stage=stage, api=self.function)
-        count_misconfigured_gateways(stage=stage, api=self.function)
+        crashes = add_function_alarms(alarms, self.function)
+        alarms.add_log_alarms({self.function.spec.name: self.function})
+        http = self.http.api
+        errors = alarms.add(
+            rules.API_ERRORS, http.metric_server_error(statistic="Sum", period=duration(rules.API_ERRORS))
+        )
+        alarms.add(rules.API_SLOW, http.metric_latency(statistic="p99", period=duration(rules.API_SLOW)))
         if stage.canary:
             group = codedeploy.LambdaDeploymentGroup(
                 self,

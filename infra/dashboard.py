@@ -7,9 +7,11 @@ from constructs import Construct
 
 from infra.data import DataStack
 from infra.function import function_name
-from infra.metrics import LogMetric, ShopMetric, by_dimension, function_metric, log_metric, shop_metric
+from infra.metrics import by_dimension, function_metric, log_metric, shop_metric
 from infra.stage import Stage
-from skincare.jobs.queues import QueueName
+from skincare.deployment import log_events
+from skincare.deployment.functions import FUNCTIONS, Trigger
+from skincare.deployment.metrics import Metric
 
 _WIDTH = 24
 
@@ -56,20 +58,18 @@ def _customers(http: apigw.HttpApi) -> list[cw.GraphWidget]:
 
 def _jobs(stage: Stage) -> list[cw.GraphWidget]:
     return [
-        _graph("Jobs completed", by_dimension(stage, ShopMetric.JOBS_COMPLETED, "JobType", statistic="Sum"), width=6),
+        _graph("Jobs completed", by_dimension(stage, Metric.JOBS_COMPLETED, "JobType", statistic="Sum"), width=6),
         _graph(
             "Jobs retried and dead",
-            by_dimension(stage, ShopMetric.JOBS_RETRIED, "JobType", statistic="Sum"),
-            by_dimension(stage, ShopMetric.JOBS_DEAD, "JobType", statistic="Sum"),
+            by_dimension(stage, Metric.JOBS_RETRIED, "JobType", statistic="Sum"),
+            by_dimension(stage, Metric.JOBS_DEAD, "JobType", statistic="Sum"),
             width=6,
         ),
-        _graph(
-            "From due to done, s", by_dimension(stage, ShopMetric.QUEUE_DELAY_S, "JobType", statistic="p99"), width=6
-        ),
+        _graph("From due to done, s", by_dimension(stage, Metric.QUEUE_DELAY, "JobType", statistic="p99"), width=6),
         _graph(
             "Outbox lateness, s; dead jobs",
-            shop_metric(stage, ShopMetric.OUTBOX_LATENESS_S, statistic="Maximum", label="lateness"),
-            shop_metric(stage, ShopMetric.DEAD_JOBS, statistic="Maximum", label="dead"),
+            shop_metric(stage, Metric.OUTBOX_LATENESS, statistic="Maximum", label="lateness"),
+            shop_metric(stage, Metric.DEAD_JOBS, statistic="Maximum", label="dead"),
             width=6,
         ),
     ]
@@ -79,20 +79,20 @@ def _payments(stage: Stage) -> list[cw.GraphWidget]:
     return [
         _graph(
             "Events that changed nothing yet",
-            shop_metric(stage, ShopMetric.UNAPPLIED_PAYMENT_EVENTS, statistic="Maximum", label="unapplied"),
-            shop_metric(stage, ShopMetric.QUARANTINED_PAYMENT_EVENTS, statistic="Maximum", label="quarantined"),
+            shop_metric(stage, Metric.UNAPPLIED_PAYMENT_EVENTS, statistic="Maximum", label="unapplied"),
+            shop_metric(stage, Metric.QUARANTINED_PAYMENT_EVENTS, statistic="Maximum", label="quarantined"),
         ),
         _graph(
             "Money that does not fit",
-            shop_metric(stage, ShopMetric.OPEN_PAYMENT_ANOMALIES, statistic="Maximum", label="open"),
+            shop_metric(stage, Metric.OPEN_PAYMENT_ANOMALIES, statistic="Maximum", label="open"),
         ),
-        _graph("Webhooks refused", log_metric(stage, LogMetric.WEBHOOKS_REFUSED)),
+        _graph("Webhooks refused", log_metric(stage, log_events.WEBHOOK_REFUSED)),
         _graph(
             "Events that were not what they said",
-            shop_metric(stage, ShopMetric.CORRECTED_PAYMENT_EVENTS, statistic="Maximum", label="corrected"),
-            log_metric(stage, LogMetric.PAYMENT_EVENTS_IGNORED),
+            shop_metric(stage, Metric.CORRECTED_PAYMENT_EVENTS, statistic="Maximum", label="corrected"),
+            log_metric(stage, log_events.PAYMENT_EVENT_IGNORED),
         ),
-        _graph("Gateways that do not let us in", log_metric(stage, LogMetric.GATEWAY_MISCONFIGURED)),
+        _graph("Gateways that do not let us in", log_metric(stage, log_events.GATEWAY_MISCONFIGURED)),
     ]
 
 
@@ -112,7 +112,7 @@ def _queues(data: DataStack) -> list[cw.GraphWidget]:
 
 
 def _functions(stage: Stage) -> list[cw.GraphWidget]:
-    names = ["api", *(f"worker-{queue}" for queue in QueueName), "outbox-relay", "mail-events", "oncall"]
+    names = [function.name for function in FUNCTIONS if function.trigger is not Trigger.DEPLOY]
 
     def graph(title: str, metric: str, statistic: str) -> cw.GraphWidget:
         return _graph(

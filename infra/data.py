@@ -20,7 +20,8 @@ from infra.migrator import Migrator
 from infra.network import Network
 from infra.stage import Stage
 from infra.topics import Topics
-from skincare.jobs.queues import QueueName
+from skincare.deployment.functions import dead_letter_queue_url, queue_url
+from skincare.deployment.queues import QueueName
 
 
 class DataStack(cdk.Stack):
@@ -65,8 +66,8 @@ class DataStack(cdk.Stack):
         cdk.CfnOutput(self, "AlarmTopic", value=self.topics.alarms.topic_arn)
 
     @property
-    def function_environment(self) -> Mapping[str, str]:
-        """The variables that every function but the migrator is given."""
+    def settings(self) -> Mapping[str, str]:
+        """The settings of this stage; each function is given those that are for it."""
         stage = self._stage
         variables = {
             "DATABASE_URL": self.database.url,
@@ -87,8 +88,8 @@ class DataStack(cdk.Stack):
         if stage.payment_gateway is not None:
             variables["PAYMENT_GATEWAY"] = stage.payment_gateway
         for queue, pair in self.queues.items():
-            variables[f"QUEUE_URL_{queue.upper()}"] = pair.source.queue_url
-            variables[f"DEAD_LETTER_QUEUE_URL_{queue.upper()}"] = pair.dead_letters.queue_url
+            variables[queue_url(queue)] = pair.source.queue_url
+            variables[dead_letter_queue_url(queue)] = pair.dead_letters.queue_url
         return variables
 
     @property

@@ -14,13 +14,13 @@ from infra.layer import SharedLayer
 from infra.log_retention import retention
 from infra.network import Network
 from infra.stage import Stage
-from skincare.function_limits import FunctionLimits
+from skincare.deployment.functions import Function
 
 
 class ShopFunction(Construct):
     """A Lambda function in the network, with a role that may write its own log and traces and nothing else.
 
-    What it may do beside that, its stack grants. `name` is its name on AWS without the stage's prefix.
+    What it may do beside that, its stack grants. Of `environment` it is given the settings that its `spec` names.
     """
 
     def __init__(
@@ -32,16 +32,13 @@ class ShopFunction(Construct):
         build: Build,
         layer: SharedLayer,
         network: Network,
-        package: str,
-        name: str,
-        description: str,
-        limits: FunctionLimits,
+        spec: Function,
         environment: Mapping[str, str],
         reserved_concurrency: int | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
-        self.name = function_name(stage, name)
-        self.limits = limits
+        self.name = function_name(stage, spec.name)
+        self.spec = spec
         self.reserved_concurrency = reserved_concurrency
         self.log = logs.LogGroup(
             self,
@@ -63,25 +60,28 @@ class ShopFunction(Construct):
             self,
             "Function",
             function_name=self.name,
-            description=description,
+            description=spec.description,
             runtime=lambda_.Runtime.PYTHON_3_13,
             architecture=build.lambda_architecture,
-            handler=f"{package}.lambda_function.lambda_handler",
-            code=build.function_code(package),
+            handler=spec.handler,
+            code=build.function_code(spec.package),
             layers=[layer.version],
             role=role,
             vpc=network.vpc,
             vpc_subnets=network.function_subnets,
             security_groups=[network.functions],
-            timeout=cdk.Duration.seconds(int(limits.timeout.total_seconds())),
-            memory_size=limits.memory_mb,
+            timeout=cdk.Duration.seconds(int(spec.timeout.total_seconds())),
+            memory_size=spec.memory_mb,
             reserved_concurrent_executions=reserved_concurrency,
-            environment={
-                **environment,
-                "STAGE": stage.name,
-                "POWERTOOLS_SERVICE_NAME": "skincare",
-                **({"RELEASE": build.release} if build.release else {}),
-            },
+            environment=_given(
+                spec,
+                {
+                    **environment,
+                    "STAGE": stage.name,
+                    "POWERTOOLS_SERVICE_NAME": "skincare",
+                    **({"RELEASE": build.release} if build.release else {}),
+                },
+            ),
             log_group=self.log,
             logging_format=lambda_.LoggingFormat.JSON,
             application_log_level_v2=lambda_.ApplicationLogLevel.INFO,
@@ -94,6 +94,13 @@ class ShopFunction(Construct):
     def allow(self, *actions: str, on: list[str]) -> None:
         """Let the function do these actions on these resources. Only stacks call this."""
         self.function.add_to_role_policy(iam.PolicyStatement(actions=list(actions), resources=on))
+
+
+def _given(spec: Function, environment: Mapping[str, str]) -> dict[str, str]:
+    given = {name: value for name, value in environment.items() if spec.is_given(name)}
+    if missing := [name for name in spec.needs if name not in given]:
+        raise ValueError(f"the function {spec.name} would not start: nothing gives it {', '.join(missing)}")
+    return given
 
 
 def function_name(stage: Stage, name: str) -> str:

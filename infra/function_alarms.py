@@ -1,48 +1,33 @@
-"""The alarms that every function has."""
+"""The alarms that every function has for which nobody waits."""
 
 from aws_cdk import aws_cloudwatch as cw
 
 from infra.alarm import Alarms
 from infra.function import ShopFunction
 from infra.metrics import function_metric
+from skincare.deployment import alarms as rules
+from skincare.deployment.alarm_rule import AlarmRule
 
-NEAR_TIMEOUT = 0.8
 
-
-def add_function_alarms(alarms: Alarms, function: ShopFunction, *, short: str, hurts: str) -> cw.Alarm:
+def add_function_alarms(alarms: Alarms, function: ShopFunction) -> cw.Alarm:
     """Add those for errors, throttles and durations near the timeout; return the first, which may stop a deploy."""
-    logs = f"aws logs tail /aws/lambda/{function.name} --since 30m --filter-pattern ERROR"
-    errors = alarms.add(
-        f"function-errors-{short}",
-        metric=function_metric(function.name, "Errors", statistic="Sum"),
-        threshold=1,
-        periods=2,
-        of=3,
-        broke=f"The function {function.name} crashes, runs out of time or memory, or cannot start.",
-        hurts=hurts,
-        runbook="function-errors",
-        first=logs,
-    )
-    alarms.add(
-        f"function-throttles-{short}",
-        metric=function_metric(function.name, "Throttles", statistic="Sum"),
-        threshold=10,
-        periods=2,
-        of=3,
-        broke=f"Lambda starts no more containers of {function.name}: its own or the account's concurrency is used up.",
-        hurts=hurts,
-        runbook="function-throttles",
-        first=f"aws lambda get-function-concurrency --function-name {function.name}",
-    )
-    alarms.add(
-        f"function-slow-{short}",
-        metric=function_metric(function.name, "Duration", statistic="Maximum"),
-        threshold=NEAR_TIMEOUT * function.limits.timeout.total_seconds() * 1000,
-        periods=3,
-        of=3,
-        broke=f"Calls of {function.name} come near their timeout.",
-        hurts=hurts,
-        runbook="function-slow",
-        first=logs,
-    )
+    milliseconds = function.spec.timeout.total_seconds() * 1000
+    errors = _add(alarms, function, rules.FUNCTION_ERRORS, "Errors", "Sum")
+    _add(alarms, function, rules.FUNCTION_THROTTLES, "Throttles", "Sum")
+    _add(alarms, function, rules.FUNCTION_SLOW, "Duration", "Maximum", whole=milliseconds)
     return errors
+
+
+def _add(
+    alarms: Alarms, function: ShopFunction, rule: AlarmRule, metric: str, statistic: str, *, whole: float = 1
+) -> cw.Alarm:
+    if function.spec.hurts is None:
+        raise ValueError(f"nothing says whom it hurts when {function.spec.name} fails")
+    return alarms.add(
+        rule,
+        function_metric(function.name, metric, statistic=statistic, period=rule.period),
+        of=function.spec.name,
+        whole=whole,
+        function=function.name,
+        hurts=function.spec.hurts,
+    )

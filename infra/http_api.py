@@ -12,11 +12,11 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from api.http_settings import HTTP
 from infra.acknowledgements import acknowledge
 from infra.log_retention import retention
 from infra.routes import ApiRoute, api_routes
 from infra.stage import Stage, TokenIssuer
+from skincare.deployment.http import HTTP
 
 # No address and no header: what a customer is known by stays out of the log.
 _LOGGED = {

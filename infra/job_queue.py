@@ -6,13 +6,13 @@ from constructs import Construct
 
 from infra.acknowledgements import acknowledge
 from infra.stage import Stage
-from skincare.jobs.queues import DEAD_LETTER_RETENTION, MAX_RECEIVE_COUNT, SOURCE_RETENTION, QueueName
+from skincare.deployment.queues import DEAD_LETTER_RETENTION, MAX_RECEIVE_COUNT, SOURCE_RETENTION, QueueName
 
 _IS_THE_LAST = "It is the dead-letter queue: what lies here waits for a person."
 
 
 class JobQueue(Construct):
-    """An SQS queue as `skincare.jobs.queues` says, encrypted and closed to unencrypted connections."""
+    """An SQS queue as `skincare.deployment.queues` says, encrypted and closed to unencrypted connections."""
 
     def __init__(self, scope: Construct, construct_id: str, *, stage: Stage, queue: QueueName) -> None:
         super().__init__(scope, construct_id)

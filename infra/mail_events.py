@@ -15,7 +15,7 @@ from infra.function import ShopFunction
 from infra.layer import SharedLayer
 from infra.network import Network
 from infra.stage import Stage
-from skincare import function_limits
+from skincare.deployment import functions
 
 CONCURRENCY = 2
 
@@ -43,10 +43,7 @@ class MailEvents(Construct):
             build=build,
             layer=layer,
             network=network,
-            package="mail_events",
-            name="mail-events",
-            description="Remembers addresses that shall get no further mail",
-            limits=function_limits.MAIL_EVENTS,
+            spec=functions.MAIL_EVENTS,
             environment=environment,
             reserved_concurrency=CONCURRENCY,
         )

@@ -1,52 +1,26 @@
-"""The metrics that the functions write themselves: names and dimensions, each with few possible values."""
+"""The metrics that the functions write themselves, as CloudWatch shows them."""
 
-from enum import StrEnum
+from datetime import timedelta
 
 import aws_cdk as cdk
 from aws_cdk import aws_cloudwatch as cw
 from aws_cdk import aws_logs as logs
-from constructs import Construct
 
+from infra.function import ShopFunction
 from infra.stage import Stage
-
-NAMESPACE = "Skincare"
-
-
-class ShopMetric(StrEnum):
-    """Names; the comment tells the dimensions beside Stage."""
-
-    # JobType
-    JOBS_COMPLETED = "JobsCompleted"
-    JOBS_RETRIED = "JobsRetried"
-    JOBS_DEAD = "JobsDead"
-    JOB_DURATION_MS = "JobDuration"
-    QUEUE_DELAY_S = "QueueDelay"
-    # Queue
-    ITEMS_FAILED = "ItemsFailed"
-    # none
-    OUTBOX_LATENESS_S = "OutboxLateness"
-    JOBS_OF_UNKNOWN_QUEUES = "JobsOfUnknownQueues"
-    UNAPPLIED_PAYMENT_EVENTS = "UnappliedPaymentEvents"
-    OPEN_PAYMENT_ANOMALIES = "OpenPaymentAnomalies"
-    CORRECTED_PAYMENT_EVENTS = "CorrectedPaymentEvents"
-    OPEN_FINDINGS = "OpenFindings"
-    QUARANTINED_PAYMENT_EVENTS = "QuarantinedPaymentEvents"
-    QUARANTINED_MESSAGES = "QuarantinedMessages"
-    DEAD_JOBS = "DeadJobs"
-
-
-class LogMetric(StrEnum):
-    """Metrics that CloudWatch counts by an event in a log."""
-
-    EMAIL_SENDING_STOPPED = "EmailSendingStopped"
-    BOUNCES_OF_OURS = "BouncesOfOurs"
-    WEBHOOKS_REFUSED = "WebhooksRefused"
-    PAYMENT_EVENTS_IGNORED = "PaymentEventsIgnored"
-    GATEWAY_MISCONFIGURED = "GatewayMisconfigured"
+from skincare.deployment.alarm_rule import COUNTING
+from skincare.deployment.log_events import CountedEvent
+from skincare.deployment.metrics import NAMESPACE, Metric
 
 
 def shop_metric(
-    stage: Stage, metric: ShopMetric, *, statistic: str, minutes: int = 5, label: str | None = None, **dimensions: str
+    stage: Stage,
+    metric: Metric,
+    *,
+    statistic: str,
+    period: timedelta = COUNTING,
+    label: str | None = None,
+    **dimensions: str,
 ) -> cw.Metric:
     """Return one metric of a stage, such as `shop_metric(…, ITEMS_FAILED, statistic="Sum", Queue="payments")`."""
     return cw.Metric(
@@ -54,32 +28,29 @@ def shop_metric(
         metric_name=metric.value,
         dimensions_map={"Stage": stage.name, **dimensions},
         statistic=statistic,
-        period=cdk.Duration.minutes(minutes),
+        period=_duration(period),
         label=label,
     )
 
 
-def count_in_log(
-    scope: Construct, metric: LogMetric, *, stage: Stage, log: logs.ILogGroup, event: str, minutes: int = 5
-) -> cw.Metric:
-    """Let CloudWatch count a log event, and return the metric: how often it came in so many minutes."""
+def count_in_log(function: ShopFunction, counted: CountedEvent, *, stage: Stage) -> None:
+    """Let CloudWatch count a log event of a function."""
     logs.MetricFilter(
-        scope,
-        metric.value,
-        log_group=log,
-        filter_pattern=logs.FilterPattern.string_value("$.message", "=", event),
+        function,
+        counted.metric,
+        log_group=function.log,
+        filter_pattern=logs.FilterPattern.string_value("$.message", "=", counted.event),
         metric_namespace=_log_namespace(stage),
-        metric_name=metric.value,
+        metric_name=counted.metric,
         metric_value="1",
         default_value=0,
     )
-    return log_metric(stage, metric, minutes=minutes)
 
 
-def log_metric(stage: Stage, metric: LogMetric, *, minutes: int = 5) -> cw.Metric:
-    """Return how often a log event came in so many minutes."""
+def log_metric(stage: Stage, counted: CountedEvent, *, period: timedelta = COUNTING) -> cw.Metric:
+    """Return how often a log event came in each period."""
     return cw.Metric(
-        namespace=_log_namespace(stage), metric_name=metric.value, statistic="Sum", period=cdk.Duration.minutes(minutes)
+        namespace=_log_namespace(stage), metric_name=counted.metric, statistic="Sum", period=_duration(period)
     )
 
 
@@ -88,7 +59,7 @@ def _log_namespace(stage: Stage) -> str:
     return f"{NAMESPACE}/{stage.name}"
 
 
-def by_dimension(stage: Stage, metric: ShopMetric, dimension: str, *, statistic: str) -> cw.MathExpression:
+def by_dimension(stage: Stage, metric: Metric, dimension: str, *, statistic: str) -> cw.MathExpression:
     """Return a metric for every value of a dimension, those included that a later release brings."""
     search = f'{{{NAMESPACE},Stage,{dimension}}} MetricName="{metric}" Stage="{stage.name}"'
     return cw.MathExpression(
@@ -96,13 +67,19 @@ def by_dimension(stage: Stage, metric: ShopMetric, dimension: str, *, statistic:
     )
 
 
-def function_metric(function_name: str, metric: str, *, statistic: str, label: str | None = None) -> cw.Metric:
+def function_metric(
+    function_name: str, metric: str, *, statistic: str, period: timedelta = COUNTING, label: str | None = None
+) -> cw.Metric:
     """Return a metric that Lambda writes about a function."""
     return cw.Metric(
         namespace="AWS/Lambda",
         metric_name=metric,
         dimensions_map={"FunctionName": function_name},
         statistic=statistic,
-        period=cdk.Duration.minutes(5),
+        period=_duration(period),
         label=label,
     )
+
+
+def _duration(period: timedelta) -> cdk.Duration:
+    return cdk.Duration.seconds(int(period.total_seconds()))

@@ -11,7 +11,7 @@ from infra.function import ShopFunction
 from infra.layer import SharedLayer
 from infra.network import Network
 from infra.stage import Stage
-from skincare import function_limits
+from skincare.deployment import functions
 
 
 class Migrator(Construct):
@@ -39,10 +39,7 @@ class Migrator(Construct):
             build=build,
             layer=layer,
             network=network,
-            package="migrator",
-            name="migrator",
-            description="Applies pending SQL migrations during a deploy",
-            limits=function_limits.MIGRATOR,
+            spec=functions.MIGRATOR,
             environment={"DATABASE_URL": database.owner_url, "DATABASE_SECRET_ID": database.owner_secret},
         )
         acknowledge(
@@ -52,7 +49,7 @@ class Migrator(Construct):
             self,
             "Trigger",
             handler=self.function.function,
-            timeout=cdk.Duration.seconds(int(function_limits.MIGRATOR.timeout.total_seconds())),
+            timeout=cdk.Duration.seconds(int(functions.MIGRATOR.timeout.total_seconds())),
             # With its way there: a rule of a security group may come later than the instance.
             execute_after=[database, network],
         )

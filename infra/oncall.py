@@ -10,7 +10,7 @@ from infra.function import ShopFunction
 from infra.layer import SharedLayer
 from infra.network import Network
 from infra.stage import Stage
-from skincare import function_limits
+from skincare.deployment import functions
 
 CONCURRENCY = 2
 
@@ -37,10 +37,7 @@ class Oncall(Construct):
             build=build,
             layer=layer,
             network=network,
-            package="oncall",
-            name="oncall",
-            description="What on-call may do about jobs, dead letters and payments",
-            limits=function_limits.ONCALL,
+            spec=functions.ONCALL,
             environment=environment,
             reserved_concurrency=CONCURRENCY,
         )

@@ -15,7 +15,7 @@ from infra.function import ShopFunction
 from infra.layer import SharedLayer
 from infra.network import Network
 from infra.stage import Stage
-from skincare import function_limits
+from skincare.deployment import functions
 
 
 class OutboxRelay(Construct):
@@ -40,10 +40,7 @@ class OutboxRelay(Construct):
             build=build,
             layer=layer,
             network=network,
-            package="outbox_relay",
-            name="outbox-relay",
-            description="Puts due jobs on their queues, each minute",
-            limits=function_limits.OUTBOX_RELAY,
+            spec=functions.OUTBOX_RELAY,
             environment=environment,
             reserved_concurrency=1,
         )

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+from skincare.deployment.functions import FUNCTIONS
 from skincare.payments.gateways import GATEWAYS
 
 
@@ -95,13 +96,15 @@ class Stage:
     """Payment gateway to our account there."""
     unpaid_orders: UnpaidOrders = UnpaidOrders()
     settings: Mapping[str, str] = field(default_factory=dict)
-    """Further environment variables of every function, such as the seller's name on invoices."""
+    """Further settings, such as the seller's name on invoices. Each function is given those that are for it."""
 
     def __post_init__(self) -> None:
         if not self.mail_from.endswith(f"@{self.mail_domain}"):
             raise ValueError(f"{self.mail_from} is not at {self.mail_domain}, for which SES is set up")
         _only("gateway_urls", self.gateway_urls, {url for name in self.gateways for url in GATEWAYS[name].urls})
         _only("merchant_ids", self.merchant_ids, {name for name in self.gateways if GATEWAYS[name].names_merchant})
+        if unknown := [name for name in self.settings if not any(each.is_given(name) for each in FUNCTIONS)]:
+            raise ValueError(f"no function of {self.name} is given {', '.join(unknown)}: see docs/settings.md")
 
 
 def _only(setting: str, given: Collection[str], known: Collection[str]) -> None:

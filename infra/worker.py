@@ -13,7 +13,7 @@ from infra.job_queue import JobQueue
 from infra.layer import SharedLayer
 from infra.network import Network
 from infra.stage import Stage
-from skincare import function_limits
+from skincare.deployment import functions
 
 _SPARE = 1
 """Containers beside those that the queue may use: with none to spare, a replaced one would be throttled."""
@@ -43,10 +43,7 @@ class Worker(Construct):
             build=build,
             layer=layer,
             network=network,
-            package="worker",
-            name=f"worker-{queue.name}",
-            description=f"Runs the jobs of the queue {queue.name}",
-            limits=function_limits.worker(queue.name),
+            spec=functions.worker(queue.name),
             environment={**environment, "WORKER_QUEUE": queue.name.value},
             reserved_concurrency=limits.maximum_concurrency + _SPARE,
         )

@@ -2,9 +2,10 @@
 
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from infra.alarm import Alarms
+from infra.alarm import Alarms, duration
 from infra.build import Build
 from infra.data import DataStack, acknowledge_invoice_objects
 from infra.function_alarms import add_function_alarms
@@ -14,17 +15,9 @@ from infra.oncall import Oncall
 from infra.outbox_relay import OutboxRelay
 from infra.stage import Stage
 from infra.worker import Worker
-from infra.workers_alarms import (
-    add_gateway_alarm,
-    add_job_alarms,
-    add_mail_alarm,
-    add_mail_event_alarms,
-    add_payment_alarms,
-)
-from skincare.jobs.queues import QueueName
-
-_SETS_OFF = {QueueName.PAYMENTS: tuple(QueueName)}
-"""The queues of the jobs that a queue's jobs set off: a payment is followed by a mail and an invoice."""
+from skincare.deployment import alarms as rules
+from skincare.deployment.alarm_rule import AlarmRule
+from skincare.deployment.queues import QueueName
 
 
 class WorkersStack(cdk.Stack):
@@ -47,20 +40,13 @@ class WorkersStack(cdk.Stack):
         self.mail_events = self._mail_events()
 
         alarms = Alarms(self, "Alarms", stage=stage, topic=data.topics.alarms)
-        for queue, worker in self.workers.items():
-            hurts = f"Jobs of the queue {queue} wait and are tried again."
-            add_function_alarms(alarms, worker.run, short=f"worker-{queue}", hurts=hurts)
-        hurts = "Jobs that were not published at once, and retries that SQS lost, do not run."
-        add_function_alarms(alarms, self.relay.run, short="outbox-relay", hurts=hurts)
-        hurts = "Mails go on to addresses that bounce, until SES stops us."
-        add_function_alarms(alarms, self.mail_events.run, short="mail-events", hurts=hurts)
-        add_mail_event_alarms(
-            alarms, stage=stage, function=self.mail_events.run, failures=self.mail_events.failures, hurts=hurts
-        )
-        add_job_alarms(alarms, stage=stage, relay_failures=self.relay.failures)
-        add_mail_alarm(alarms, stage=stage, worker=self.workers[QueueName.NOTIFICATIONS].run)
-        add_payment_alarms(alarms, stage=stage)
-        add_gateway_alarm(alarms, stage=stage, worker=self.workers[QueueName.PAYMENTS].run)
+        functions = (*(worker.run for worker in self.workers.values()), self.relay.run, self.mail_events.run)
+        for function in functions:
+            add_function_alarms(alarms, function)
+        alarms.add_log_alarms({function.spec.name: function for function in functions})
+        alarms.add_shop_alarms()
+        _add_failure_alarm(alarms, rules.RELAY_FAILURES, self.relay.failures)
+        _add_failure_alarm(alarms, rules.MAIL_EVENT_FAILURES, self.mail_events.failures)
         cdk.CfnOutput(self, "OncallFunction", value=self.oncall.run.name)
 
     def _worker(self, queue: QueueName) -> Worker:
@@ -75,7 +61,7 @@ class WorkersStack(cdk.Stack):
             layer=self._layer,
             network=data.network,
             queue=pair,
-            environment={**data.function_environment, **extra},
+            environment={**data.settings, **extra},
         )
         data.database.grant_connect(worker.run.function)
         worker.run.allow(
@@ -85,9 +71,8 @@ class WorkersStack(cdk.Stack):
             "sqs:GetQueueAttributes",
             on=[pair.source.queue_arn],
         )
-        set_off = [data.queues[other].source.queue_arn for other in _SETS_OFF.get(queue, ())]
-        # Its own dead-letter queue: for messages that belong to no job. All others are the relay's.
-        worker.run.allow("sqs:SendMessage", on=[*set_off, pair.dead_letters.queue_arn])
+        sends_to = [data.queues[other].source.queue_arn for other in worker.run.spec.sends_to]
+        worker.run.allow("sqs:SendMessage", on=[*sends_to, pair.dead_letters.queue_arn])
         return worker
 
     def _grant_what_one_queue_needs(self) -> None:
@@ -113,7 +98,7 @@ class WorkersStack(cdk.Stack):
             build=self._build,
             layer=self._layer,
             network=data.network,
-            environment=data.function_environment,
+            environment=data.settings,
         )
         data.database.grant_connect(relay.run.function)
         relay.run.allow("sqs:SendMessage", on=[*data.source_arns, *data.dead_letter_arns])
@@ -134,10 +119,9 @@ class WorkersStack(cdk.Stack):
             build=self._build,
             layer=self._layer,
             network=data.network,
-            environment=data.function_environment,
+            environment=data.settings,
         )
         data.database.grant_connect(oncall.run.function)
-        # A redrive publishes; the dead letter of a job that came back is cleared away by the relay.
         oncall.run.allow("sqs:SendMessage", on=data.source_arns)
         return oncall
 
@@ -151,7 +135,14 @@ class WorkersStack(cdk.Stack):
             layer=self._layer,
             network=data.network,
             configuration_set=data.mail.configuration_set.configuration_set_name,
-            environment=data.function_environment,
+            environment=data.settings,
         )
         data.database.grant_connect(mail_events.run.function)
         return mail_events
+
+
+def _add_failure_alarm(alarms: Alarms, rule: AlarmRule, failures: sqs.IQueue) -> None:
+    alarms.add(
+        rule,
+        failures.metric_approximate_number_of_messages_visible(statistic="Maximum", period=duration(rule)),
+    )

@@ -16,7 +16,7 @@ from local.settings import RELAY_INTERVAL
 from local.state import StateFolder
 from skincare.bootstrap import build_app
 from skincare.config import Settings
-from skincare.jobs.queues import QueueName
+from skincare.deployment.queues import QueueName
 
 
 def begin_chores(

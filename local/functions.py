@@ -8,9 +8,9 @@ from emulator.settings import aws_credentials, inherited_environment
 from local.queues import queue_urls
 from local.settings import PAYMENT_GATEWAYS, ROOT
 from local.webhook_secrets import secret_ids
-from skincare import function_limits
-from skincare.function_limits import FunctionLimits
-from skincare.jobs.queues import QueueName
+from skincare.deployment import functions
+from skincare.deployment.functions import Function
+from skincare.deployment.queues import QueueName
 
 MAIL_FROM = "shop@example.com"
 INVOICE_BUCKET = "skincare-invoices"
@@ -21,7 +21,6 @@ _SELLER = {
     "SELLER_ADDRESS": "Jalan Contoh No. 1\nJakarta 12345\nIndonesia",
     "SELLER_TAX_ID": "00.000.000.0-000.000",
 }
-_FILES = {"INVOICE_BUCKET": INVOICE_BUCKET}
 
 ONCALL = "skincare-local-oncall"
 """What the on-call function is invoked as: `skincare-<stage>-oncall`, as on AWS."""
@@ -42,54 +41,52 @@ class Surroundings:
     """Where customers are sent to."""
 
     def api(self) -> FunctionDefinition:
-        environment = {**self._environment(), **self._gateways(), **_FILES, "SERVES_CUSTOMERS": "true"}
-        return _function("api", "api", function_limits.API, environment)
+        return self._function(functions.API)
 
     def worker(self, queue: QueueName) -> FunctionDefinition:
-        environment = {**self._environment(), **self._gateways(), "WORKER_QUEUE": queue.value}
-        if queue is QueueName.DOCUMENTS:
-            environment |= _FILES | _SELLER
-        return _function(f"worker-{queue}", "worker", function_limits.worker(queue), environment)
+        return self._function(functions.worker(queue), WORKER_QUEUE=queue.value)
 
     def relay(self) -> FunctionDefinition:
-        return _function("outbox-relay", "outbox_relay", function_limits.OUTBOX_RELAY, self._environment())
+        return self._function(functions.OUTBOX_RELAY)
 
     def oncall(self) -> FunctionDefinition:
-        return _function("oncall", "oncall", function_limits.ONCALL, self._environment())
+        return self._function(functions.ONCALL)
 
-    def _gateways(self) -> dict[str, str]:
+    def _function(self, function: Function, **more: str) -> FunctionDefinition:
+        return _definition(function, {**self._settings(), **more}, AWS_ENDPOINT_URL=self.aws_endpoint_url)
+
+    def _settings(self) -> dict[str, str]:
         return {
+            "DATABASE_URL": self.database_url,
+            "SERVES_CUSTOMERS": "true",
+            "MAIL_FROM": MAIL_FROM,
+            "SHOP_URL": "https://shop.example.com",
+            "PAYMENT_WINDOW_BANK_TRANSFER_MINUTES": "1440",
+            "PAYMENT_WINDOW_COUNTER_MINUTES": "1440",
+            "INVOICE_BUCKET": INVOICE_BUCKET,
             "PAYMENT_GATEWAY": self.payment_gateway,
             **{
                 f"GATEWAY_URL_{name.upper()}": self.payment_gateway_url and f"{self.payment_gateway_url}/{name}"
                 for name in PAYMENT_GATEWAYS
             },
+            **_SELLER,
             **secret_ids(),
-        }
-
-    def _environment(self) -> dict[str, str]:
-        return {
-            "AWS_ENDPOINT_URL": self.aws_endpoint_url,
-            "DATABASE_URL": self.database_url,
-            "MAIL_FROM": MAIL_FROM,
-            "SHOP_URL": "https://shop.example.com",
-            "PAYMENT_WINDOW_BANK_TRANSFER_MINUTES": "1440",
-            "PAYMENT_WINDOW_COUNTER_MINUTES": "1440",
             **queue_urls(self.aws_endpoint_url),
         }
 
 
 def migrator(owner_url: str) -> FunctionDefinition:
     """Return the function that brings the schema up to date before the others are let in."""
-    return _function("migrator", "migrator", function_limits.MIGRATOR, {"DATABASE_URL": owner_url})
+    return _definition(functions.MIGRATOR, {"DATABASE_URL": owner_url})
 
 
-def _function(name: str, package: str, limits: FunctionLimits, environment: Mapping[str, str]) -> FunctionDefinition:
+def _definition(function: Function, settings: Mapping[str, str], **more: str) -> FunctionDefinition:
+    """Return a function that is given those of the settings that are for it, and more whatever it is."""
     return FunctionDefinition(
-        name=name,
-        handler=f"{package}.lambda_function.lambda_handler",
-        timeout=limits.timeout,
-        memory_mb=limits.memory_mb,
+        name=function.name,
+        handler=function.handler,
+        timeout=function.timeout,
+        memory_mb=function.memory_mb,
         code=_CODE,
         environment={
             **inherited_environment(),
@@ -97,6 +94,7 @@ def _function(name: str, package: str, limits: FunctionLimits, environment: Mapp
             "PYTHONPATH": f"{_CODE}:{_LAYER}",
             "POWERTOOLS_SERVICE_NAME": "skincare",
             "STAGE": "local",
-            **environment,
+            **{name: value for name, value in settings.items() if function.is_given(name)},
+            **more,
         },
     )

@@ -2,11 +2,11 @@
 
 import json
 
-from api.http_settings import HTTP
 from emulator.gateway.cors import Cors
 from emulator.gateway.http_api import HttpApi
 from emulator.gateway.routes import RouteTable
 from local.settings import ROOT
+from skincare.deployment.http import HTTP
 
 
 def http_api() -> HttpApi:

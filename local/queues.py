@@ -1,10 +1,11 @@
-"""The queues of the shop on the local SQS: named and limited as `skincare.jobs.queues` says."""
+"""The queues of the shop on the local SQS: named and limited as `skincare.deployment.queues` says."""
 
 import json
 from typing import TYPE_CHECKING
 
 from emulator.settings import ACCOUNT_ID, REGION
-from skincare.jobs.queues import DEAD_LETTER_RETENTION, MAX_RECEIVE_COUNT, SOURCE_RETENTION, QueueName
+from skincare.deployment import functions
+from skincare.deployment.queues import DEAD_LETTER_RETENTION, MAX_RECEIVE_COUNT, SOURCE_RETENTION, QueueName
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
@@ -23,8 +24,8 @@ def queue_urls(aws_endpoint_url: str) -> dict[str, str]:
     """Return the variables that tell the functions where each queue and its dead-letter queue are."""
     urls = {}
     for queue in QueueName:
-        urls[f"QUEUE_URL_{queue.upper()}"] = queue_url(aws_endpoint_url, queue)
-        urls[f"DEAD_LETTER_QUEUE_URL_{queue.upper()}"] = f"{queue_url(aws_endpoint_url, queue)}-dead-letters"
+        urls[functions.queue_url(queue)] = queue_url(aws_endpoint_url, queue)
+        urls[functions.dead_letter_queue_url(queue)] = f"{queue_url(aws_endpoint_url, queue)}-dead-letters"
     return urls
 
 

@@ -18,7 +18,7 @@ from local.queues import queue_arn, queue_url
 from local.settings import WORKER_CONTAINERS
 from local.troubled_worker import Poison, TroubledWorker
 from skincare.adapters.aws import AwsSession, Timeouts
-from skincare.jobs.queues import QueueName
+from skincare.deployment.queues import QueueName
 
 LONG_POLL = Timeouts(connect=timedelta(seconds=2), read=timedelta(seconds=30))
 """Longer than the 20 s that SQS lets a receive wait."""

@@ -17,12 +17,12 @@ from skincare.adapters.s3 import S3ObjectStore
 from skincare.adapters.sqs import SqsQueue
 from skincare.app import App
 from skincare.database.connection import Database, StaticCredentials
+from skincare.deployment.queues import QueueName
 from skincare.invoices import pdf
 from skincare.invoices import repository as invoices
 from skincare.jobs.catalog import BUDGETS
 from skincare.jobs.ports import QueuePair
 from skincare.jobs.publisher import Publisher
-from skincare.jobs.queues import QueueName
 from skincare.jobs.relay import run_relay
 from skincare.jobs.repository import lease, outbox
 from skincare.jobs.worker import Worker

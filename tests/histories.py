@@ -11,10 +11,10 @@ from psycopg import Connection
 
 from skincare.adapters.memory_queue import MemoryQueue
 from skincare.app import App
+from skincare.deployment.queues import QueueName
 from skincare.identifiers import OrderNumber
 from skincare.jobs.ports import QueuePair
 from skincare.jobs.publisher import Publisher
-from skincare.jobs.queues import QueueName
 from skincare.jobs.worker import Worker
 from tests.fakes.email import FakeEmailSender
 from tests.http import open_app

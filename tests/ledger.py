@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 from psycopg import Connection
 from psycopg.rows import dict_row
 
+from skincare.deployment.queues import QueueName
 from skincare.identifiers import JobId, LeaseToken, new_job_id, uuid7
 from skincare.jobs.catalog import JobPayload, SendConfirmationEmail
 from skincare.jobs.models import Claim, DueJob
-from skincare.jobs.queues import QueueName
 from skincare.jobs.repository import lease, outbox
 
 MINUTE = timedelta(minutes=1)

@@ -6,10 +6,10 @@ from datetime import timedelta
 
 from skincare.adapters.memory_queue import MemoryQueue
 from skincare.database.connection import Database, StaticCredentials
+from skincare.deployment.queues import MAX_RECEIVE_COUNT, QueueLimits, QueueName
 from skincare.jobs.models import DueJob
 from skincare.jobs.ports import OutgoingMessage, QueuePair, ReceivedMessage
 from skincare.jobs.publisher import Publisher
-from skincare.jobs.queues import MAX_RECEIVE_COUNT, QueueLimits, QueueName
 from skincare.jobs.registry import Registry
 from skincare.jobs.retry import TimeLeft
 from skincare.jobs.worker import Worker

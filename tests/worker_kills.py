@@ -13,7 +13,7 @@ from datetime import timedelta
 import psycopg
 
 from skincare.app import App
-from skincare.jobs.queues import QueueName
+from skincare.deployment.queues import QueueName
 from skincare.jobs.worker import Worker
 from tests import ledger
 from tests.crash_process import make_app

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from api.errors import BodyTooLarge, MediaTypeUnsupported, RequestMalformed
 from api.event import HttpEvent
-from api.http_settings import HTTP
+from skincare.deployment.http import HTTP
 
 _MAX_BASE64_CHARACTERS = (HTTP.max_body_bytes + 2) // 3 * 4
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)

@@ -3,7 +3,6 @@
 from typing import Any
 
 from api import errors
-from api.http_settings import HTTP
 from api.problem import (
     ExcessProblem,
     FieldsProblem,
@@ -18,6 +17,7 @@ from skincare.carts.errors import CartFull
 from skincare.carts.models import MAX_LINES
 from skincare.catalog.errors import ProductUnknown
 from skincare.database.connection import LockUnavailable
+from skincare.deployment.http import HTTP
 from skincare.errors import ConfigurationError, InvalidInput, TransientError
 from skincare.invoices.errors import InvoiceUnknown
 from skincare.orders import errors as orders

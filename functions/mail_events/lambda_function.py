@@ -6,6 +6,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from skincare.adapters.ses_events import MailEventMalformed, failures_in, message_id_of
 from skincare.bootstrap import get_app
+from skincare.deployment.functions import MAIL_EVENTS
 from skincare.notifications.suppression import is_ours_to_mend, suppress
 from skincare.observability import logger, start_invocation
 
@@ -21,6 +22,6 @@ def lambda_handler(event: dict[str, Any], context: LambdaContext) -> dict[str, i
     for failure in filter(is_ours_to_mend, failures):
         # An alarm counts this event.
         logger.error("mail_event.ours_to_mend", provider_message_id=message_id, status=failure.status)
-    suppressed = suppress(failures, database=get_app().database)
+    suppressed = suppress(failures, database=get_app(MAIL_EVENTS).database)
     logger.info("mail_event.taken", provider_message_id=message_id, recipients=len(failures), suppressed=suppressed)
     return {"suppressed": suppressed}

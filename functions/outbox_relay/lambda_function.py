@@ -5,10 +5,12 @@ from typing import Any
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from skincare.bootstrap import get_app
+from skincare.deployment.functions import OUTBOX_RELAY
+from skincare.deployment.metrics import Metric
 from skincare.jobs.catalog import BUDGETS, CHORES
 from skincare.jobs.gauges import job_gauges
 from skincare.jobs.relay import run_relay
-from skincare.metrics import Metric, emit
+from skincare.metrics import emit
 from skincare.observability import logger, start_invocation, time_left
 from skincare.payments.gauges import payment_gauges
 
@@ -16,7 +18,7 @@ from skincare.payments.gauges import payment_gauges
 def lambda_handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001  a schedule says nothing
     """Say how everything stands, publish what is due and sweep the dead-letter queues; answers the counts."""
     start_invocation(aws_request_id=context.aws_request_id)
-    app = get_app()
+    app = get_app(OUTBOX_RELAY)
     gauges = {**job_gauges(app.database), **payment_gauges(app.database)}
     emit({metric: [value] for metric, value in gauges.items()}, Stage=app.settings.stage)
     if unknown := gauges[Metric.JOBS_OF_UNKNOWN_QUEUES]:

@@ -9,6 +9,8 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from skincare.adapters.sqs_message import message_from_record
 from skincare.app import App
 from skincare.bootstrap import get_app, worker_queue
+from skincare.config import Settings
+from skincare.deployment.functions import worker
 from skincare.jobs.worker import Worker
 from skincare.observability import start_invocation, time_left
 from worker.wiring import make_worker
@@ -38,5 +40,5 @@ def batch_response(message_ids: Iterable[str]) -> BatchResponse:
 
 @cache
 def _worker() -> Worker[App]:
-    app = get_app()
-    return make_worker(app, worker_queue(app.settings))
+    queue = worker_queue(Settings.from_env())
+    return make_worker(get_app(worker(queue)), queue)

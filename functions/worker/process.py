@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from skincare.app import App
-from skincare.jobs.queues import QueueName
+from skincare.deployment.queues import QueueName
 from skincare.observability import logger
 from worker.wiring import make_worker
 

@@ -1,7 +1,7 @@
 """The worker of one queue, as the function and the long-running process both use it."""
 
 from skincare.app import App
-from skincare.jobs.queues import QueueName
+from skincare.deployment.queues import QueueName
 from skincare.jobs.worker import Worker
 from worker.registry import REGISTRY
 

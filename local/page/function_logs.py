@@ -8,15 +8,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from skincare.alarm_rules import COUNTING, MAIL_STOPPED_EVENT, WEBHOOK_REFUSED_EVENT
-from skincare.jobs.queues import QueueName
-from skincare.metrics import Metric
+from skincare.deployment.alarm_rule import COUNTING
+from skincare.deployment.log_events import MAIL_STOPPED, WEBHOOK_REFUSED
+from skincare.deployment.metrics import Metric
+from skincare.deployment.queues import QueueName
 
 _MOST_BYTES = 4_000_000
 """Of a look: what was written before is left out."""
 
 
-_EVENTS = (MAIL_STOPPED_EVENT, WEBHOOK_REFUSED_EVENT)
+_EVENTS = (MAIL_STOPPED.event, WEBHOOK_REFUSED.event)
 
 
 class FunctionLogs:

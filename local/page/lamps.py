@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from skincare import alarm_rules
-from skincare.alarm_rules import AlarmRule
-from skincare.jobs.queues import QueueName
-from skincare.metrics import Metric
+from skincare.deployment import alarms
+from skincare.deployment.alarm_rule import AlarmRule
+from skincare.deployment.metrics import Metric
+from skincare.deployment.queues import QueueName
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class Seen:
 def lamps(seen: Seen) -> list[Lamp]:
     """Return a lamp for every alarm."""
     by_queue: dict[AlarmRule, Mapping[str, float] | None] = {
-        alarm_rules.DEAD_LETTERS: seen.dead_letters,
-        alarm_rules.QUEUE_AGE: seen.oldest_s,
-        alarm_rules.ITEMS_FAILED: seen.failed_items,
+        alarms.DEAD_LETTERS: seen.dead_letters,
+        alarms.QUEUE_AGE: seen.oldest_s,
+        alarms.ITEMS_FAILED: seen.failed_items,
     }
     found = [
         _lamp(rule, None if values is None else values.get(queue, 0), queue)
@@ -50,18 +50,14 @@ def lamps(seen: Seen) -> list[Lamp]:
     ]
     gauges = seen.gauges or {}
     alone: dict[AlarmRule, float | None] = {
-        alarm_rules.OUTBOX_LATE: gauges.get(Metric.OUTBOX_LATENESS),
-        alarm_rules.JOBS_OF_UNKNOWN_QUEUES: gauges.get(Metric.JOBS_OF_UNKNOWN_QUEUES),
-        alarm_rules.EMAIL_SENDING_STOPPED: seen.sending_stopped,
-        alarm_rules.PAYMENT_EVENTS_UNAPPLIED: gauges.get(Metric.UNAPPLIED_PAYMENT_EVENTS),
-        alarm_rules.PAYMENT_EVENTS_QUARANTINED: gauges.get(Metric.QUARANTINED_PAYMENT_EVENTS),
-        alarm_rules.PAYMENT_ANOMALIES: gauges.get(Metric.OPEN_PAYMENT_ANOMALIES),
-        alarm_rules.MESSAGES_QUARANTINED: gauges.get(Metric.QUARANTINED_MESSAGES),
-        alarm_rules.API_ERRORS: seen.server_errors,
-        alarm_rules.API_SLOW: seen.slowest_ms,
-        alarm_rules.WEBHOOKS_REFUSED: seen.webhooks_refused,
-        alarm_rules.RECONCILIATION_FINDINGS: gauges.get(Metric.OPEN_FINDINGS),
+        alarms.EMAIL_SENDING_STOPPED: seen.sending_stopped,
+        alarms.WEBHOOKS_REFUSED: seen.webhooks_refused,
+        alarms.API_ERRORS: seen.server_errors,
+        alarms.API_SLOW: seen.slowest_ms,
     }
+    for rule in alarms.ALARM_RULES:
+        if isinstance(rule.metric, Metric) and not rule.per_queue:
+            alone[rule] = gauges.get(rule.metric)
     return found + [_lamp(rule, value) for rule, value in alone.items()]
 
 

@@ -20,11 +20,11 @@ from local.page.repository import Backlog, OrderRow, count_jobs, newest_jobs, ne
 from local.queues import queue_url
 from local.workers import queues_without_worker
 from skincare.adapters.aws import AwsSession, Timeouts
-from skincare.alarm_rules import MAIL_STOPPED_EVENT, WEBHOOK_REFUSED_EVENT
 from skincare.database.connection import Database, DatabaseUnavailable, StaticCredentials
+from skincare.deployment.log_events import MAIL_STOPPED, WEBHOOK_REFUSED
+from skincare.deployment.metrics import Metric
+from skincare.deployment.queues import QueueName
 from skincare.jobs.gauges import job_gauges
-from skincare.jobs.queues import QueueName
-from skincare.metrics import Metric
 from skincare.operations import service
 from skincare.operations.repository.dead_jobs import Which
 from skincare.payments.gateways import GATEWAYS
@@ -138,8 +138,8 @@ class SystemState:
             dead_letters=None if None in depths.values() else depths,
             oldest_s=None if gauges is None else {name: found.oldest_sent_s or 0 for name, found in backlogs.items()},
             failed_items={queue: logs.failed_items(queue) for queue in QueueName},
-            sending_stopped=logs.count(MAIL_STOPPED_EVENT),
-            webhooks_refused=logs.count(WEBHOOK_REFUSED_EVENT),
+            sending_stopped=logs.count(MAIL_STOPPED.event),
+            webhooks_refused=logs.count(WEBHOOK_REFUSED.event),
             server_errors=self._answered.server_errors(within=_A_MINUTE),
             slowest_ms=self._answered.slowest_ms(),
             gauges=gauges,

@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from api.http_settings import HTTP
 from local.chaos import Switch
-from skincare.jobs.queues import QueueName
-from skincare.metrics import Metric
+from skincare.deployment.http import HTTP
+from skincare.deployment.metrics import Metric
+from skincare.deployment.queues import QueueName
 from skincare.payments.gateways import GATEWAYS
 from tests.architecture.test_documents import DOCUMENTS, FENCE, RECORDS
 from tests.architecture.tree import ROOT, text_of, tracked_files

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.copies import copy_of_the_product, run
 from tests.http import http_event
+from tests.support.copied_tree import copied_tree, run
 
 CLASS = """
 
@@ -53,7 +53,7 @@ def change(file: Path, before: str, after: str) -> None:
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy with one more class of error, its meaning, and a route that meets and documents it."""
-    copy = copy_of_the_product(tmp_path_factory.mktemp("tree-"))
+    copy = copied_tree(tmp_path_factory.mktemp("tree-"))
     errors = copy / "layers/shared/python/skincare/carts/errors.py"
     errors.write_text(errors.read_text() + CLASS)
     problems = copy / "functions/api/problems.py"

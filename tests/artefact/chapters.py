@@ -10,9 +10,9 @@ from typing import Any
 
 from psycopg import Connection
 
+from skincare.deployment.queues import QueueName
 from skincare.identifiers import OrderNumber
 from skincare.jobs.catalog import GenerateInvoicePdf, JobPayload, SendConfirmationEmail, SendRefund
-from skincare.jobs.queues import QueueName
 from tests import ledger
 from tests.artefact.deployed import STAGE, Deployed, mails
 from tests.factories import make_order

@@ -18,7 +18,7 @@ from emulator.postgres.binaries import wheel_folder
 from infra.node import use_our_node
 from local.repository import add_products, set_app_password
 from local.seed import PRODUCTS
-from skincare.jobs.queues import QueueName
+from skincare.deployment.queues import QueueName
 from tests.artefact import chapters
 from tests.artefact.chapters import Ordered, Paid
 from tests.artefact.deployed import STAGE, Deployed, paying_gateway, recorded_aws

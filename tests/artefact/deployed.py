@@ -28,7 +28,7 @@ from emulator.processes.children import Children
 from emulator.queues.event_source import EventSource
 from emulator.settings import LOOPBACK, inherited_environment
 from infra.stage import DEV
-from skincare.jobs.queues import QueueName
+from skincare.deployment.queues import QueueName
 from tests.artefact.calls import RecordedAws
 from tests.artefact.runtime import INTERPRETER, make_runtime
 from tests.infra.templates import ACCOUNT, REGION, Resource, Templates

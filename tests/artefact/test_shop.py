@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from skincare.jobs.queues import QueueName
+from skincare.deployment.queues import QueueName
 from tests.architecture.tree import ROOT
 from tests.artefact import chapters
 from tests.artefact.chapters import CUSTOMER, Ordered, Paid

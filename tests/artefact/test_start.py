@@ -38,7 +38,7 @@ class TestAStart:
         [
             ("migrator", "DATABASE_URL"),
             ("outbox-relay", "DATABASE_URL"),
-            ("outbox-relay", "MAIL_FROM"),
+            ("worker-notifications", "MAIL_FROM"),
             ("worker-documents", "WORKER_QUEUE"),
             ("worker-payments", "QUEUE_URL_DOCUMENTS"),
         ],

@@ -4,10 +4,11 @@ import re
 
 import pytest
 
-from infra.stage import Stage
-from skincare.alarm_rules import ALARM_RULES, AlarmRule
-from skincare.jobs.queues import QueueName
-from skincare.metrics import Metric
+from infra.stage import PROD, Stage
+from skincare.deployment.alarm_rule import AlarmRule
+from skincare.deployment.alarms import ALARM_RULES
+from skincare.deployment.functions import FUNCTIONS
+from skincare.deployment.queues import QueueName
 from tests.architecture.tree import LAMBDA_CODE, ROOT, python_modules, text_of, tracked_files
 from tests.infra.templates import Resource, Templates, as_list
 from tests.typed_commands import flaw_of
@@ -73,18 +74,30 @@ class TestEveryAlarm:
         assert {parts(alarm)["runbook"] for alarm in alarms_of(templates, stage).values()} <= RUNBOOKS
 
 
+def names_of(rule: AlarmRule) -> list[str]:
+    """Return the names of a rule's alarms without the stage's prefix."""
+    if rule.per_queue:
+        return [f"{rule.name}-{queue}" for queue in QueueName]
+    if rule.per_function:
+        return [f"{rule.name}-{function.name}" for function in FUNCTIONS if function.hurts is not None]
+    return [rule.name]
+
+
 class TestEveryRule:
     @pytest.mark.parametrize("rule", ALARM_RULES, ids=lambda rule: rule.name)
-    def test_is_an_alarm_with_its_threshold_and_runbook(
-        self, templates: Templates, stage: Stage, rule: AlarmRule
-    ) -> None:
-        found = alarms_of(templates, stage)
-        names = [f"{rule.name}-{queue}" for queue in QueueName] if rule.per_queue else [rule.name]
-        for name in names:
-            alarm = found[name]
-            assert alarm.properties["Threshold"] == rule.threshold
-            assert alarm.properties["ComparisonOperator"] == "GreaterThanOrEqualToThreshold"
-            assert f"Runbook: {rule.runbook_path}." in alarm.properties["AlarmDescription"]
+    def test_is_an_alarm_that_sounds_when_the_rule_says(self, prod: Templates, rule: AlarmRule) -> None:
+        found = alarms_of(prod, PROD)
+        for name in names_of(rule):
+            alarm = found[name].properties
+            assert (alarm["EvaluationPeriods"], alarm["DatapointsToAlarm"]) == (rule.of or rule.periods, rule.periods)
+            assert alarm["Period"] == rule.period.total_seconds()
+            assert alarm["TreatMissingData"] == ("breaching" if rule.silence_is_bad else "notBreaching")
+            assert alarm["ComparisonOperator"].startswith("LessThan" if rule.below else "GreaterThanOrEqual")
+            assert (alarm["Threshold"] == rule.threshold) == (not rule.counts.startswith("of "))
+            assert f"Runbook: {rule.runbook_path}." in alarm["AlarmDescription"]
+
+    def test_is_all_that_there_is(self, prod: Templates) -> None:
+        assert set(alarms_of(prod, PROD)) == {name for rule in ALARM_RULES for name in names_of(rule)}
 
 
 class TestEveryRunbook:
@@ -185,12 +198,6 @@ class TestThereIsAnAlarm:
             (counted,) = found.properties["MetricTransformations"]
             assert (counted["MetricNamespace"], counted["MetricName"]) == (alarm["Namespace"], alarm["MetricName"])
         assert any(f'("{event}"' in text_of(module) for module in python_modules(LAMBDA_CODE)), "nobody logs it"
-
-    def test_only_for_metrics_that_functions_write(self) -> None:
-        # Not above: it loads the CDK, and every process of the tests collects this module.
-        from infra.metrics import ShopMetric
-
-        assert {metric.value for metric in ShopMetric} == {metric.value for metric in Metric}
 
     @pytest.mark.parametrize("queue", QueueName)
     def test_for_items_that_fail_in_numbers(self, templates: Templates, stage: Stage, queue: QueueName) -> None:

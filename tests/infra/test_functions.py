@@ -8,26 +8,34 @@ from pathlib import Path
 import pytest
 
 from infra.stage import DEV, Stage, UnpaidOrders
-from skincare import function_limits
 from skincare.bootstrap import build_app, worker_queue
 from skincare.config import Settings
-from skincare.function_limits import FunctionLimits
-from skincare.jobs.queues import QueueName
+from skincare.deployment import functions
+from skincare.deployment.functions import FUNCTIONS
+from skincare.deployment.queues import QueueName
 from skincare.orders.terms import Terms, WayToPay, terms_of
 from skincare.payments.gateways import GATEWAYS
 from tests.architecture.tree import ROOT
 from tests.infra.conftest import Synthesize
 from tests.infra.templates import Resource, Templates
 
-LIMITS: dict[str, FunctionLimits] = {
-    "api": function_limits.API,
-    "outbox-relay": function_limits.OUTBOX_RELAY,
-    "migrator": function_limits.MIGRATOR,
-    "oncall": function_limits.ONCALL,
-    "mail-events": function_limits.MAIL_EVENTS,
-    **{f"worker-{queue}": function_limits.worker(queue) for queue in QueueName},
-}
-NAMES = sorted(LIMITS)
+BY_NAME = {function.name: function for function in FUNCTIONS}
+NAMES = sorted(BY_NAME)
+EVERY_SETTING = dataclasses.replace(
+    DEV,
+    payment_gateway="midtrans",
+    gateway_urls={"midtrans": "https://api.example.com"},
+    merchant_ids={"midtrans": "M-1"},
+    settings={
+        **DEV.settings,
+        "MAIL_REPLY_TO": "help@dev.example.com",
+        "SELLER_EMAIL": "help@dev.example.com",
+        "SELLER_PHONE": "0",
+        "TAX_PERCENT": "0",
+        "PUBLIC_PATH_PREFIX": "/shop",
+    },
+)
+"""A stage that leaves out nothing but the release, which the build names."""
 IN_LAMBDA = {"AWS_REGION": "ap-southeast-3", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret"}
 
 
@@ -48,16 +56,32 @@ class TestAStageOfItsOwn:
         templates = synthesize(dataclasses.replace(DEV, unpaid_orders=unpaid))
         minutes = {number: timedelta(minutes=number) for number in (20, 30, 40)}
         windows = {WayToPay.BANK_TRANSFER: minutes[30], WayToPay.COUNTER: minutes[40]}
-        for name in set(NAMES) - {"migrator"}:
-            assert terms_of(settings_of(templates.function(name))) == Terms(minutes[20], windows, 5, 6)
+        assert terms_of(settings_of(templates.function("api"))) == Terms(minutes[20], windows, 5, 6)
+
+    def test_gives_each_function_every_setting_of_the_table_and_no_other(self, synthesize: Synthesize) -> None:
+        templates = synthesize(EVERY_SETTING)
+        assert {each.properties["FunctionName"] for each in templates.functions()} == {
+            f"skincare-dev-{name}" for name in NAMES
+        }
+        for name, function in BY_NAME.items():
+            given = set(templates.function(name).properties["Environment"]["Variables"])
+            assert {each for each in given if not function.is_given(each)} == set(), name
+            missing = {
+                setting.name for setting in function.all_settings if not any(setting.is_of(each) for each in given)
+            }
+            assert missing == {"RELEASE"}, name
+
+    def test_is_refused_a_setting_that_no_function_is_given(self) -> None:
+        with pytest.raises(ValueError, match="SELLER_NAM:"):
+            dataclasses.replace(DEV, settings={"SELLER_NAM": "PT Contoh Skincare"})
 
 
 @pytest.mark.parametrize("name", NAMES)
 class TestAFunction:
     def test_has_the_limits_that_the_local_system_runs_it_with(self, templates: Templates, name: str) -> None:
         properties = templates.function(name).properties
-        assert properties["Timeout"] == LIMITS[name].timeout.total_seconds()
-        assert properties["MemorySize"] == LIMITS[name].memory_mb
+        assert properties["Timeout"] == BY_NAME[name].timeout.total_seconds()
+        assert properties["MemorySize"] == BY_NAME[name].memory_mb
 
     def test_runs_where_its_packages_were_built_for(self, templates: Templates, name: str) -> None:
         function = templates.function(name)
@@ -76,12 +100,12 @@ class TestAFunction:
         assert group.properties["RetentionInDays"] == stage.log_days
 
     def test_starts_with_the_settings_that_it_is_given(self, templates: Templates, name: str) -> None:
-        settings = settings_of(templates.function(name))
+        environment = templates.function(name).properties["Environment"]["Variables"] | IN_LAMBDA
+        settings = Settings.from_env(environment, needs=BY_NAME[name].needs)
         if name == "migrator":
             assert settings.database_secret_id
         else:
-            app = build_app(settings)
-            assert set(app.queues) == set(QueueName)
+            build_app(settings)
 
     def test_finds_the_database_over_tls_that_is_verified(self, templates: Templates, name: str) -> None:
         url = settings_of(templates.function(name)).database_url
@@ -194,7 +218,7 @@ class TestTheMigrator:
     def test_fails_the_deploy_when_it_fails(self, templates: Templates) -> None:
         (trigger,) = templates.of("Custom::Trigger")
         assert trigger.properties["InvocationType"] == "RequestResponse"
-        assert int(trigger.properties["Timeout"]) >= function_limits.MIGRATOR.timeout.total_seconds() * 1000
+        assert int(trigger.properties["Timeout"]) >= functions.MIGRATOR.timeout.total_seconds() * 1000
 
     def test_alone_knows_the_owner_of_the_database(self, templates: Templates) -> None:
         owners = [

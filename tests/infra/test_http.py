@@ -5,8 +5,8 @@ import json
 import pytest
 
 from api.app import ROUTES
-from api.http_settings import HTTP
 from infra.stage import Stage
+from skincare.deployment.http import HTTP
 from tests.architecture.tree import ROOT
 from tests.infra.templates import Templates
 

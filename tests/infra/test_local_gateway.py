@@ -8,12 +8,12 @@ from datetime import timedelta
 import pytest
 from werkzeug.test import Client
 
-from api.http_settings import HTTP
 from emulator.gateway.gateway import Gateway
 from emulator.gateway.tokens import new_signing_key
 from emulator.log.logbook import LogBook
 from local.http_api import http_api
 from local.tokens import token_issuer
+from skincare.deployment.http import HTTP
 from tests.infra.templates import Templates
 
 TOKENS = token_issuer(new_signing_key())

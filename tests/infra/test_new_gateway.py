@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.architecture.copies import copy_of_the_product, run
 from tests.http import http_event
 from tests.infra.templates import Templates
+from tests.support.copied_tree import copied_tree, run
 
 FOLDER = {
     "__init__.py": '"""Tukar, which does not exist."""\n',
@@ -109,7 +109,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from api.app import handle
 from skincare.bootstrap import build_app
 from skincare.config import Settings
-from skincare.jobs.queues import QueueName
+from skincare.deployment.queues import QueueName
 from skincare.payments.gateways.samples import Occurrence, signed
 from skincare.payments.gateways.webhooks import READERS
 from skincare.payments.models import Webhook
@@ -159,7 +159,7 @@ make_app(stage, outdir=Path(sys.argv[1]), code=False, rules=False, validation=Fa
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the product with one more folder and one more line."""
-    copy = copy_of_the_product(tmp_path_factory.mktemp("tree-"))
+    copy = copied_tree(tmp_path_factory.mktemp("tree-"))
     gateways = copy / "layers/shared/python/skincare/payments/gateways"
     (gateways / "tukar").mkdir()
     for name, text in FOLDER.items():

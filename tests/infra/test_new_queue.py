@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.copies import copy_of_the_product, run
 from tests.infra.templates import Templates
+from tests.support.copied_tree import SYNTHESIZE, copied_tree, run
 
 MEMBER = """    STOCK = (
         "stock",
@@ -23,20 +23,11 @@ MEMBER = """    STOCK = (
     )
 
 """
-SYNTHESIZE = """
-import sys
-from pathlib import Path
-from infra.node import use_our_node
-from infra.stage import STAGES
-use_our_node()
-from infra.app import make_app
-make_app(STAGES["dev"], outdir=Path(sys.argv[1]), code=False, rules=False, validation=False).app.synth()
-"""
 SHOWN = """
 import json
 from local.page.lamps import Seen, lamps
-from skincare.function_limits import worker
-from skincare.jobs.queues import QueueName
+from skincare.deployment.functions import worker
+from skincare.deployment.queues import QueueName
 seen = Seen(
     dead_letters={},
     oldest_s={},
@@ -54,8 +45,8 @@ print(json.dumps({"lamps": [lamp.name for lamp in lamps(seen)], "memory": worker
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the product whose only change is one more member."""
-    copy = copy_of_the_product(tmp_path_factory.mktemp("tree-"))
-    queues = copy / "layers/shared/python/skincare/jobs/queues.py"
+    copy = copied_tree(tmp_path_factory.mktemp("tree-"))
+    queues = copy / "layers/shared/python/skincare/deployment/queues.py"
     before, mark, after = queues.read_text().partition("\nMAX_RECEIVE_COUNT")
     queues.write_text(before.rstrip() + "\n" + MEMBER + mark + after)
     return copy

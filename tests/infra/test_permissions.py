@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from infra.stage import DEV, Stage
-from skincare.jobs.queues import QueueName
+from skincare.deployment.queues import QueueName
 from tests.infra.templates import Templates, as_list, strings
 
 # Actions that AWS lets nobody tie to a resource, or whose resource has no name yet.

@@ -3,8 +3,8 @@
 import pytest
 
 from infra.stage import STAGES, Stage
-from skincare import function_limits
-from skincare.jobs.queues import QueueName
+from skincare.deployment.functions import FUNCTIONS, Trigger
+from skincare.deployment.queues import QueueName
 from tests.infra.templates import Resource, Templates
 
 
@@ -76,26 +76,18 @@ class TestConnections:
     def test_that_all_containers_together_may_open_stay_below_what_the_database_takes(
         self, templates: Templates, stage: Stage
     ) -> None:
-        per_container = {
-            "api": function_limits.API,
-            "outbox-relay": function_limits.OUTBOX_RELAY,
-            "oncall": function_limits.ONCALL,
-            "mail-events": function_limits.MAIL_EVENTS,
-            **{f"worker-{queue}": function_limits.worker(queue) for queue in QueueName},
-        }
-        names = {f.properties["FunctionName"].removeprefix(f"skincare-{stage.name}-") for f in templates.functions()}
-        assert names == {*per_container, "migrator"}
         possible = 1  # the migrator
-        for name, limits in per_container.items():
-            containers = templates.function(name).properties["ReservedConcurrentExecutions"]
-            possible += containers * limits.database_connections
+        for function in FUNCTIONS:
+            if function.trigger is not Trigger.DEPLOY:
+                containers = templates.function(function.name).properties["ReservedConcurrentExecutions"]
+                possible += containers * function.database_connections
         (parameters,) = templates.of("AWS::RDS::DBParameterGroup")
         limit = int(parameters.properties["Parameters"]["max_connections"])
         # A tenth is for the owner, RDS itself, and the second version of a function during a deploy.
         assert possible <= 0.9 * limit, (
             f"all containers of {stage.name} together may open {possible} connections, and nine tenths of"
             f" {limit} are there: raise max_connections of {stage.name} in infra/stage.py, or lower what a queue"
-            " may use (maximum_concurrency, database_connections) in layers/shared/python/skincare/jobs/queues.py"
+            " may use (maximum_concurrency, database_connections) in layers/shared/python/skincare/deployment/queues.py"
         )
 
     def test_the_proxy_is_left_all_that_the_functions_may_ask_for(self, prod: Templates) -> None:

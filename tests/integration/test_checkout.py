@@ -16,9 +16,9 @@ from psycopg.rows import dict_row
 from skincare.adapters.memory_queue import MemoryQueue
 from skincare.app import App
 from skincare.carts.models import MAX_LINES
+from skincare.deployment.queues import QueueName
 from skincare.jobs.ports import EnqueueFailure, OutgoingMessage, QueuePair, QueueUnavailable
 from skincare.jobs.publisher import Publisher
-from skincare.jobs.queues import QueueName
 from tests.factories import fill_cart, make_order, make_product, make_user_id
 from tests.http import Client, RecordingPublisher, open_app
 from tests.shop import set_price, stock, written

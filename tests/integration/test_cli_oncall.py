@@ -18,8 +18,8 @@ from cli.pace import Pace
 from cli.tables import duration
 from skincare.adapters.functions import FunctionUnreachable
 from skincare.app import App
+from skincare.deployment.queues import QueueName
 from skincare.jobs.catalog import ProcessPayment
-from skincare.jobs.queues import QueueName
 from skincare.jobs.repository import lease, operations, quarantine
 from skincare.jobs.retry import Completed
 from skincare.moments import iso, read_moment, shown

@@ -15,8 +15,8 @@ from cli.oncall import OnCall
 from oncall.money_requests import ReopenFinding, SettleFinding
 from oncall.requests import ShowPayments
 from skincare.app import App
+from skincare.deployment.metrics import Metric
 from skincare.jobs.catalog import ReconcilePayments
-from skincare.metrics import Metric
 from skincare.payments.errors import ReconciliationUnfinished
 from skincare.payments.findings.models import Place
 from skincare.payments.findings.repository import looks

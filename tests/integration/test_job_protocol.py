@@ -25,12 +25,12 @@ from psycopg import Connection
 
 from skincare.adapters.memory_queue import MemoryQueue
 from skincare.database.connection import Database, StaticCredentials
+from skincare.deployment.queues import QueueName
 from skincare.identifiers import JobId, LeaseToken, new_job_id
 from skincare.jobs import envelope
 from skincare.jobs.models import DueJob, JobState, Verdict
 from skincare.jobs.ports import OutgoingMessage, QueuePair, ReceivedMessage
 from skincare.jobs.publisher import Publisher
-from skincare.jobs.queues import QueueName
 from skincare.jobs.relay import run_relay, sweep
 from skincare.jobs.repository import dead_letter, lease, operations, outbox, timers
 from skincare.jobs.retry import Completed, DeadLetter, Outcome, Retry, backoff_delay

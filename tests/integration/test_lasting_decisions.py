@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 from cli.main import app as cli
 from cli.oncall import OnCall
 from skincare.app import App
-from skincare.jobs.queues import QueueName
+from skincare.deployment.queues import QueueName
 from skincare.jobs.repository import operations, quarantine
 from tests import ledger
 from tests.architecture.tree import text_of

@@ -12,7 +12,7 @@ from local.state import Secrets
 from local.webhook_secrets import secret_id, webhook_secret
 from skincare.adapters.aws import AwsSession, Timeouts
 from skincare.adapters.webhook_secrets import SecretsManagerWebhookSecrets
-from skincare.jobs.queues import DEAD_LETTER_RETENTION, MAX_RECEIVE_COUNT, SOURCE_RETENTION, QueueName
+from skincare.deployment.queues import DEAD_LETTER_RETENTION, MAX_RECEIVE_COUNT, SOURCE_RETENTION, QueueName
 from skincare.payments.gateways import GATEWAYS
 from skincare.payments.gateways.samples import Occurrence, signed
 from skincare.payments.gateways.webhooks import READERS

@@ -20,7 +20,7 @@ from emulator.switches import Switches
 from local.functions import Surroundings
 from local.workers import Workers, queues_without_worker
 from skincare.adapters.aws import AwsSession
-from skincare.jobs.queues import QueueName
+from skincare.deployment.queues import QueueName
 from tests.local_system import PATIENCE, pids_of, pool_of, sample, wait_for
 
 

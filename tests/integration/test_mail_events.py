@@ -9,9 +9,9 @@ from psycopg import Connection
 
 from mail_events.lambda_function import lambda_handler
 from skincare.adapters.ses_events import failures_in
-from skincare.alarm_rules import BOUNCE_OF_OURS_EVENT
 from skincare.app import App
 from skincare.database.connection import DatabaseUnavailable
+from skincare.deployment.log_events import BOUNCE_OF_OURS
 from skincare.jobs.catalog import SendConfirmationEmail
 from skincare.notifications.suppression import is_ours_to_mend, reason_to_suppress
 from tests.factories import make_order
@@ -163,7 +163,7 @@ class TestEveryStatus:
 
 @pytest.fixture
 def served(app: App, monkeypatch: pytest.MonkeyPatch) -> App:
-    monkeypatch.setattr("mail_events.lambda_function.get_app", lambda: app)
+    monkeypatch.setattr("mail_events.lambda_function.get_app", lambda _: app)
     return app
 
 
@@ -193,7 +193,7 @@ class TestTheFunction:
         with recorded_log() as log:
             assert take(event) == {"suppressed": 0}
         assert conn.execute("SELECT count(*) FROM suppressed_recipients").fetchone() == (0,)
-        [line] = [line for line in log.lines if line["message"] == BOUNCE_OF_OURS_EVENT]
+        [line] = [line for line in log.lines if line["message"] == BOUNCE_OF_OURS.event]
         assert (line["level"], line["provider_message_id"]) == ("ERROR", "message-1")
         assert "anary7f3a" not in log.text
 
@@ -230,6 +230,6 @@ class TestTheFunction:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         app = make_app(NOWHERE)
-        monkeypatch.setattr("mail_events.lambda_function.get_app", lambda: app)
+        monkeypatch.setattr("mail_events.lambda_function.get_app", lambda _: app)
         with pytest.raises(DatabaseUnavailable):
             take(bounce("Permanent"))

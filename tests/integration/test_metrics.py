@@ -13,14 +13,14 @@ from psycopg import Connection
 from outbox_relay import lambda_function as relay_function
 from skincare.app import App
 from skincare.database.connection import Database, StaticCredentials
+from skincare.deployment.metrics import Metric
+from skincare.deployment.queues import QueueName
 from skincare.errors import PermanentError, TransientError
 from skincare.jobs.gauges import job_gauges
-from skincare.jobs.queues import QueueName
 from skincare.jobs.repository import quarantine
 from skincare.jobs.worker import Worker
 from skincare.jobs.worker.batch_metrics import BatchMetrics
 from skincare.jobs.worker.unprocessable import GIVE_UP_AT_RECEIVE
-from skincare.metrics import Metric
 from skincare.payments.gauges import payment_gauges
 from tests import ledger
 from tests.payments import new_order, take_in, tell
@@ -215,7 +215,7 @@ class TestTheRelay:
     def test_tells_each_minute_how_everything_stands(
         self, app: App, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        monkeypatch.setattr(relay_function, "get_app", lambda: app)
+        monkeypatch.setattr(relay_function, "get_app", lambda _: app)
         relay_function.lambda_handler({}, cast(LambdaContext, Context()))
         (told,) = printed(capsys)
         assert told.pop("Stage") == app.settings.stage

@@ -20,10 +20,10 @@ from psycopg.sql import SQL
 from local.page.repository import count_jobs, newest_jobs, read_backlogs
 from oncall.requests import FindDead, ListDead, ListJobs, ShowJob, ShowOutbox
 from skincare.app import App
+from skincare.deployment.metrics import Metric
 from skincare.jobs.gauges import job_gauges
 from skincare.jobs.models import DueJob
 from skincare.jobs.relay import RelayReport, run_relay
-from skincare.metrics import Metric
 from tests import ledger
 from tests.oncall import ask
 from tests.worker_bench import Bench, plenty

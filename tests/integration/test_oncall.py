@@ -14,9 +14,9 @@ from oncall.lambda_function import lambda_handler
 from oncall.requests import Death
 from skincare.app import App
 from skincare.database.connection import Database, StaticCredentials
+from skincare.deployment.queues import QueueName
 from skincare.jobs.catalog import ProcessPayment, SendConfirmationEmail
 from skincare.jobs.models import DueJob
-from skincare.jobs.queues import QueueName
 from skincare.jobs.repository import lease, quarantine
 from skincare.jobs.retry import DeadLetter
 from skincare.payments.refunds.models import RefundRequest
@@ -480,7 +480,7 @@ class TestTheEntryPoint:
     ) -> None:
         job = dead_job(conn)
         app = make_app(database_url)
-        monkeypatch.setattr("oncall.lambda_function.get_app", lambda: app)
+        monkeypatch.setattr("oncall.lambda_function.get_app", lambda _: app)
         event = redrive(death(job)).model_dump(mode="json")
         assert lambda_handler(event, Context())["ok"] is True  # type: ignore[arg-type]
         app.database.close()

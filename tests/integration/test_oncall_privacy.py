@@ -29,7 +29,7 @@ from skincare.adapters.memory_queue import MemoryQueue
 from skincare.jobs.catalog import BUDGETS
 from skincare.jobs.ports import OutgoingMessage, QueuePair
 from skincare.jobs.publisher import Publisher
-from skincare.jobs.queues import QueueName
+from skincare.deployment.queues import QueueName
 from skincare.jobs.relay import run_relay
 from skincare.jobs.worker import Worker
 from tests import ledger

@@ -8,9 +8,9 @@ from psycopg import Connection
 
 from skincare.adapters.memory_queue import MemoryQueue
 from skincare.app import App
+from skincare.deployment.queues import QueueName
 from skincare.jobs.ports import QueuePair
 from skincare.jobs.publisher import Publisher
-from skincare.jobs.queues import QueueName
 from skincare.jobs.repository import dead_letter, lease, operations
 from skincare.jobs.retry import Completed, DeadLetter, Outcome, Retry
 from skincare.jobs.worker import Worker

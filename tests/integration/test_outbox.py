@@ -7,8 +7,8 @@ import psycopg
 import pytest
 from psycopg import Connection
 
+from skincare.deployment.queues import QueueName
 from skincare.jobs.models import DueJob
-from skincare.jobs.queues import QueueName
 from skincare.jobs.repository import dead_letter, lease, outbox
 from skincare.jobs.retry import Completed, DeadLetter, Retry
 from tests import ledger

@@ -12,10 +12,10 @@ from psycopg import Connection
 
 from skincare.adapters.memory_queue import MemoryQueue
 from skincare.app import App
+from skincare.deployment.queues import QueueName
 from skincare.jobs.envelope import Envelope
 from skincare.jobs.ports import OutgoingMessage, QueuePair
 from skincare.jobs.publisher import Publisher
-from skincare.jobs.queues import QueueName
 from skincare.jobs.worker import Worker
 from tests.fakes.email import FakeEmailSender
 from tests.fakes.object_store import FakeObjectStore

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from psycopg import Connection
 
+from skincare.deployment.queues import QueueName
 from skincare.identifiers import OrderNumber
-from skincare.jobs.queues import QueueName
 from skincare.payments.errors import RefundNotPossible
 from skincare.payments.refunds.models import RefundRequest
 from tests.histories import EVENTS, Shop, books, open_shop

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from psycopg import Connection
 
-from api.http_settings import HTTP
 from skincare.app import App
+from skincare.deployment.http import HTTP
 from skincare.payments.gateways.doku import webhook as doku
 from skincare.payments.models import Webhook
 from tests.factories import make_order, make_settings

@@ -14,11 +14,11 @@ from skincare.adapters.aws import AwsSession
 from skincare.adapters.memory_queue import MemoryQueue
 from skincare.adapters.sqs_message import message_from_record
 from skincare.app import App
+from skincare.deployment.queues import QueueName
 from skincare.jobs.catalog import BUDGETS, SendConfirmationEmail
 from skincare.jobs.models import DueJob
 from skincare.jobs.ports import OutgoingMessage, QueuePair
 from skincare.jobs.publisher import Publisher
-from skincare.jobs.queues import QueueName
 from skincare.jobs.relay import run_relay, sweep
 from skincare.jobs.repository import dead_letter, quarantine
 from skincare.jobs.worker import Worker

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from psycopg import Connection
 
+from skincare.deployment.queues import QueueName
 from skincare.identifiers import OrderNumber
-from skincare.jobs.queues import QueueName
 from skincare.locales import Locale
 from skincare.money import rupiah
 from skincare.orders.models import OrderStatus

@@ -7,10 +7,10 @@ import psycopg
 import pytest
 
 from skincare.adapters.sqs_message import message_from_answer
+from skincare.deployment.queues import QueueName
 from skincare.jobs.envelope import Envelope
 from skincare.jobs.models import DueJob
 from skincare.jobs.ports import OutgoingMessage
-from skincare.jobs.queues import QueueName
 from skincare.jobs.relay import TAKE_LIMIT, RelayReport, run_relay, sweep
 from skincare.jobs.repository import dead_letter, lease, operations, quarantine
 from skincare.jobs.retry import DeadLetter

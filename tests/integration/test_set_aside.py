@@ -16,11 +16,11 @@ from cli.oncall import OnCall
 from oncall.money_requests import SetAsideEvent, TakeUpEvent
 from oncall.requests import Cancel, Discard, ShowPayments
 from skincare.app import App
+from skincare.deployment.metrics import Metric
 from skincare.identifiers import OrderNumber
 from skincare.jobs.gauges import job_gauges
 from skincare.jobs.repository import lease
 from skincare.jobs.retry import DeadLetter
-from skincare.metrics import Metric
 from skincare.payments.gauges import payment_gauges
 from tests import ledger
 from tests.oncall import ME, InProcess, ask, audit

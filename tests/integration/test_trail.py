@@ -10,11 +10,11 @@ from psycopg import Connection
 from oncall.requests import Death, Redrive
 from skincare.adapters.memory_queue import MemoryQueue
 from skincare.app import App
+from skincare.deployment.queues import QueueName
 from skincare.jobs.catalog import BUDGETS
 from skincare.jobs.envelope import decode
 from skincare.jobs.ports import QueuePair
 from skincare.jobs.publisher import Publisher
-from skincare.jobs.queues import QueueName
 from skincare.jobs.relay import run_relay
 from skincare.jobs.repository import lease
 from skincare.jobs.retry import DeadLetter

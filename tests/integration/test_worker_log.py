@@ -12,10 +12,10 @@ from psycopg import Connection
 
 from skincare.adapters.memory_queue import MemoryQueue
 from skincare.app import App
+from skincare.deployment.queues import QueueName
 from skincare.jobs.envelope import Envelope
 from skincare.jobs.models import DueJob
 from skincare.jobs.ports import QueuePair
-from skincare.jobs.queues import QueueName
 from skincare.notifications.ports import Email
 from skincare.observability import logger
 from tests.factories import make_order, make_settings
@@ -67,7 +67,7 @@ def app(database_url: str, mail: SendsTogether, monkeypatch: pytest.MonkeyPatch)
             queues=dict.fromkeys(QueueName, QueuePair(MemoryQueue(), MemoryQueue())),
             email=mail,
         )
-        monkeypatch.setattr(lambda_function, "get_app", lambda: app)
+        monkeypatch.setattr(lambda_function, "get_app", lambda _: app)
         lambda_function._worker.cache_clear()
         yield app
         lambda_function._worker.cache_clear()

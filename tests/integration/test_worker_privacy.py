@@ -25,7 +25,7 @@ from skincare.adapters.memory_queue import MemoryQueue
 from skincare.jobs.catalog import BUDGETS
 from skincare.jobs.ports import QueuePair
 from skincare.jobs.publisher import Publisher
-from skincare.jobs.queues import QueueName
+from skincare.deployment.queues import QueueName
 from skincare.jobs.relay import run_relay
 from tests import ledger
 from tests.factories import make_settings
@@ -84,7 +84,7 @@ with open_app(sys.argv[1], max_connections=4) as app, psycopg.connect(sys.argv[1
     ledger.let_pass(conn, timedelta(minutes=10))
     relay()
     (message,) = pair.source.receive(limit=10, wait=timedelta(0))
-    with patch("worker.lambda_function.get_app", lambda: app):
+    with patch("worker.lambda_function.get_app", lambda _: app):
         for number, failure in enumerate(FAILURES, 1):
             last = number == len(FAILURES)
             ledger.let_pass(conn, timedelta(hours=25) if last else timedelta(minutes=10))

@@ -11,9 +11,9 @@ import pytest
 from psycopg import Connection
 
 from skincare.adapters.memory_queue import MemoryQueue
+from skincare.deployment.queues import QueueName
 from skincare.jobs.envelope import Envelope
 from skincare.jobs.ports import QueuePair, ReceivedMessage
-from skincare.jobs.queues import QueueName
 from skincare.jobs.worker import Worker
 from skincare.jobs.worker.batch import BatchResult
 from tests.factories import make_order

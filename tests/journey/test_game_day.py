@@ -25,18 +25,19 @@ from emulator.loopback.ports import free_port
 from emulator.settings import aws_credentials
 from local.functions import Surroundings
 from local.queues import queue_url
-from skincare import alarm_rules as rules
 from skincare.adapters.aws import AwsSession
 from skincare.app import App
 from skincare.bootstrap import build_app
 from skincare.config import Settings
+from skincare.deployment import alarms as rules
+from skincare.deployment import log_events
+from skincare.deployment.metrics import Metric
+from skincare.deployment.queues import QueueName
 from skincare.identifiers import new_job_id, uuid7
 from skincare.jobs.catalog import BUDGETS, ProcessPayment, SendConfirmationEmail
 from skincare.jobs.gauges import job_gauges
-from skincare.jobs.queues import QueueName
 from skincare.jobs.relay import run_relay
 from skincare.jobs.repository import outbox
-from skincare.metrics import Metric
 from skincare.payments.gauges import payment_gauges
 from tests import ledger
 from tests.failures import PATIENT, Failures
@@ -217,7 +218,7 @@ class TestMailIsStopped:
             failing.enter_context(oncall.failures.mail_is_stopped())
             numbers = [place_order(oncall.terminals, f"mail-{each}") for each in range(2)]
             wait_for(
-                lambda: log.count(rules.MAIL_STOPPED_EVENT) >= rules.EMAIL_SENDING_STOPPED.threshold,
+                lambda: log.count(log_events.MAIL_STOPPED.event) >= rules.EMAIL_SENDING_STOPPED.threshold,
                 "the alarm",
                 patience=SOON,
             )
@@ -229,7 +230,7 @@ class TestMailIsStopped:
             assert len(mails_about(oncall.terminals, number)) == 1
         # At least one of them waited for its next try when the engineer looked.
         assert any(number in oncall.screen for number in numbers)
-        wait_for(quiet(oncall.log("worker-notifications"), rules.MAIL_STOPPED_EVENT), "silence", patience=SOON)
+        wait_for(quiet(oncall.log("worker-notifications"), log_events.MAIL_STOPPED.event), "silence", patience=SOON)
 
 
 class TestAPoisonJob:
@@ -327,10 +328,12 @@ class TestForgedWebhooks:
         send = ("webhook", "send", "--gateway", "standard_webhooks", "--order", number, "--status", "paid")
         forged = oncall.terminals.cli(*send, "--bad-signature", "--duplicate", "5")
         assert forged.stdout.count("401 ") == 6
-        assert log.count(rules.WEBHOOK_REFUSED_EVENT) >= rules.WEBHOOKS_REFUSED.threshold, "the alarm does not sound"
+        assert log.count(log_events.WEBHOOK_REFUSED.event) >= rules.WEBHOOKS_REFUSED.threshold, (
+            "the alarm does not sound"
+        )
         assert set(oncall.follow("webhooks-refused")) == {Exit.DONE}
         assert "0 events not applied" in oncall.screen
-        wait_for(quiet(oncall.log("api"), rules.WEBHOOK_REFUSED_EVENT), "silence", patience=SOON)
+        wait_for(quiet(oncall.log("api"), log_events.WEBHOOK_REFUSED.event), "silence", patience=SOON)
         assert customer(oncall.terminals, "victim").get(f"/v1/orders/{number}").body["status"] == "pending"
 
 

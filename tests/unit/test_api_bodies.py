@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from api.body import nesting, read_json
 from api.event import read_event
-from api.http_settings import HTTP
+from skincare.deployment.http import HTTP
 from tests.http import Answer, Client, call, http_event, make_app
 
 REACHED_THE_DATABASE = 503

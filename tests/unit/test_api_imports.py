@@ -9,7 +9,7 @@ import pytest
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from api.lambda_function import lambda_handler
-from skincare.jobs.queues import QueueName
+from skincare.deployment.functions import API, queue_url
 from tests.http import http_event, make_app
 from tests.scripted_service import ScriptedService
 
@@ -30,14 +30,13 @@ UNWANTED = [
 ]
 
 
-QUEUE_URLS = ["QUEUE_URL", "DEAD_LETTER_QUEUE_URL"]
-
 SEND = """
 import api.lambda_function
 from skincare.bootstrap import get_app
+from skincare.deployment.functions import API
 from skincare.jobs.ports import OutgoingMessage
-from skincare.jobs.queues import QueueName
-assert get_app().queues[QueueName.NOTIFICATIONS].source.enqueue([OutgoingMessage("a")]) == []
+from skincare.deployment.queues import QueueName
+assert get_app(API).queues[QueueName.NOTIFICATIONS].source.enqueue([OutgoingMessage("a")]) == []
 """
 
 
@@ -68,7 +67,7 @@ class TestTheEntryPoint:
         assert {"psycopg", "pydantic", "skincare.orders.repository", "api.schemas"} <= modules
 
     def test_answers_with_the_containers_app(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("api.lambda_function.get_app", make_app)
+        monkeypatch.setattr("api.lambda_function.get_app", lambda _: make_app())
         answer = lambda_handler(http_event("GET", "/health"), LambdaContext())
         assert (answer["statusCode"], answer["headers"]["retry-after"]) == (503, "1")
 
@@ -80,12 +79,12 @@ class TestTheEntryPoint:
 @pytest.fixture(scope="module")
 def modules_of_a_sender() -> set[str]:
     with ScriptedService() as service:
-        urls = {f"{kind}_{name.upper()}": f"{service.url}/1/{name}" for name in QueueName for kind in QUEUE_URLS}
+        urls = {queue_url(name): f"{service.url}/1/{name}" for name in API.sends_to}
         modules = modules_after(
             SEND,
             **urls,
             DATABASE_URL="postgresql://app@127.0.0.1:1/shop",
-            MAIL_FROM="shop@example.com",
+            INVOICE_BUCKET="invoices",
             SERVES_CUSTOMERS="true",
             AWS_ENDPOINT_URL=service.url,
             AWS_ACCESS_KEY_ID="testing",

@@ -9,6 +9,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from api.lambda_function import lambda_handler
 from skincare.bootstrap import get_app
+from skincare.deployment.functions import API
 from skincare.errors import ConfigurationError
 from tests.http import FakeContext, http_event
 from tests.log import recorded_log
@@ -19,7 +20,7 @@ CANARY = "postgresql://app:canary@127.0.0.1:1/shop"
 @pytest.fixture
 def environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     get_app.cache_clear()
-    for name in ("DATABASE_URL", "MAIL_FROM", "QUEUE_URL_PAYMENTS"):
+    for name in API.needs:
         monkeypatch.delenv(name, raising=False)
     yield monkeypatch
     get_app.cache_clear()
@@ -41,9 +42,7 @@ class TestUnconfigured:
         assert "QUEUE" not in answer["body"]
         assert "canary" not in answer["body"]
 
-    @pytest.mark.parametrize(
-        ("given", "missing"), [({}, "DATABASE_URL"), ({"DATABASE_URL": CANARY}, "QUEUE_URL_PAYMENTS")]
-    )
+    @pytest.mark.parametrize(("given", "missing"), [({}, "DATABASE_URL"), ({"DATABASE_URL": CANARY}, "INVOICE_BUCKET")])
     def test_the_log_names_the_setting_and_no_value(
         self, environment: pytest.MonkeyPatch, given: dict[str, str], missing: str
     ) -> None:

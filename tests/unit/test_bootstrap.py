@@ -4,13 +4,16 @@ from datetime import timedelta
 
 import pytest
 
-from skincare.bootstrap import build_app
+from skincare.bootstrap import build_app, get_app
 from skincare.config import AwsKeys, Settings
 from skincare.database.connection import DatabaseUnavailable
+from skincare.deployment.functions import FUNCTIONS, Function
+from skincare.deployment.queues import QueueName
 from skincare.errors import ConfigurationError
 from skincare.invoices.models import Seller
 from skincare.invoices.service import seller_of
-from skincare.jobs.queues import QueueName
+from skincare.jobs.ports import OutgoingMessage
+from skincare.notifications.ports import Email
 from skincare.orders.terms import Terms, WayToPay, terms_of
 
 SECRET = "postgresql://app:canary@127.0.0.1:1/shop"
@@ -22,21 +25,48 @@ COMPLETE = {
 }
 
 
+def needed_by(function: Function) -> dict[str, str]:
+    """An environment with everything that the function needs, and nothing else."""
+    return {name: COMPLETE.get(name, "payments" if name == "WORKER_QUEUE" else "given") for name in function.needs}
+
+
 class TestSettings:
-    def test_a_complete_environment_makes_an_app_without_connecting_anywhere(self) -> None:
-        app = build_app(Settings.from_env(COMPLETE))
+    @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.name)
+    def test_what_a_function_needs_makes_an_app_without_connecting_anywhere(self, function: Function) -> None:
+        environment = needed_by(function)
+        app = build_app(Settings.from_env(environment, needs=function.needs))
         assert set(app.queues) == set(QueueName)
 
-    @pytest.mark.parametrize("missing", sorted(COMPLETE))
+    @pytest.mark.parametrize(
+        ("function", "missing"),
+        [(function, name) for function in FUNCTIONS for name in function.needs],
+        ids=lambda value: value if isinstance(value, str) else value.name,
+    )
     @pytest.mark.parametrize("value", [None, ""])
-    def test_what_is_missing_is_named_and_nothing_else_is_told(self, missing: str, value: str | None) -> None:
-        environment = {name: text for name, text in COMPLETE.items() if name != missing}
+    def test_what_is_missing_is_named_at_the_start_and_nothing_else_is_told(
+        self, monkeypatch: pytest.MonkeyPatch, function: Function, missing: str, value: str | None
+    ) -> None:
+        for name in (*COMPLETE, missing):
+            monkeypatch.delenv(name, raising=False)
+        for name, text in needed_by(function).items():
+            if name != missing:
+                monkeypatch.setenv(name, text)
         if value is not None:
-            environment[missing] = value
+            monkeypatch.setenv(missing, value)
+        get_app.cache_clear()
         with pytest.raises(ConfigurationError) as refused:
-            build_app(Settings.from_env(environment))
-        assert missing in str(refused.value)
-        assert "canary" not in str(refused.value)
+            get_app(function)
+        assert str(refused.value) == f"the environment variable {missing} is not set"
+
+    def test_what_a_function_is_not_given_is_missed_where_it_is_used(self) -> None:
+        app = build_app(Settings.from_env({"DATABASE_URL": SECRET}))
+        pair = app.queues[QueueName.DOCUMENTS]
+        refused = pair.source.enqueue([OutgoingMessage("a"), OutgoingMessage("b")])
+        assert [(failure.index, failure.sender_fault) for failure in refused] == [(0, False), (1, False)]
+        with pytest.raises(ConfigurationError, match="DEAD_LETTER_QUEUE_URL_DOCUMENTS"):
+            pair.dead_letters.receive(limit=1, wait=timedelta(0))
+        with pytest.raises(ConfigurationError, match="MAIL_FROM"):
+            app.email.send(Email(to="buyer@example.com", to_name="Buyer", subject="s", text="t\n", html="<p>h</p>\n"))
 
     def test_a_gateway_can_be_asked_once_its_address_is_known(self) -> None:
         urls = {"standard_webhooks": "http://127.0.0.1:8000/pay", "xendit": "https://api.xendit.co"}

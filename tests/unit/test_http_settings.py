@@ -2,8 +2,8 @@
 
 from api.app import ROUTES
 from api.headers import IDEMPOTENCY_KEY
-from api.http_settings import HTTP, Cors
 from local.http_api import http_api
+from skincare.deployment.http import HTTP, Cors
 
 
 class TestTheCrossOriginRules:

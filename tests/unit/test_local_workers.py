@@ -8,7 +8,7 @@ import pytest
 
 from emulator.processes.children import ProcessIdentity, this_process
 from local.workers import queues_without_worker
-from skincare.jobs.queues import QueueName
+from skincare.deployment.queues import QueueName
 
 ALL = list(QueueName)
 

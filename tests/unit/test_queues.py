@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from skincare.jobs.queues import DEAD_LETTER_RETENTION, MAX_RECEIVE_COUNT, SOURCE_RETENTION, QueueName
+from skincare.deployment.queues import DEAD_LETTER_RETENTION, MAX_RECEIVE_COUNT, SOURCE_RETENTION, QueueName
 from skincare.jobs.worker.lease_session import RESERVE
 
 

@@ -1,7 +1,7 @@
 """Settings: the only place that reads the environment."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from skincare.errors import ConfigurationError
@@ -22,10 +22,9 @@ class AwsKeys:
 
 @dataclass(frozen=True)
 class Settings:
-    """What one function is told by its environment.
+    """What one function is told by its environment: `skincare.deployment.functions` says what each is given.
 
-    Whoever needs a setting asks for it by `require`, which names the missing variable; `bootstrap.build_app`
-    needs the sender of mails and every queue's URLs, whatever the function does with them.
+    Whoever needs a setting that is no need of the function as such asks for it by `require`.
     """
 
     stage: str
@@ -83,9 +82,11 @@ class Settings:
     """How many units of one product a customer may have in all unpaid orders together."""
 
     @staticmethod
-    def from_env(environ: Mapping[str, str] | None = None) -> "Settings":
-        """Read the settings; raises `ConfigurationError` naming the first variable that is missing."""
+    def from_env(environ: Mapping[str, str] | None = None, *, needs: Iterable[str] = ()) -> "Settings":
+        """Read the settings; raises `ConfigurationError` naming the first variable of `needs` that is missing."""
         env = os.environ if environ is None else environ
+        for variable in needs:
+            _required(env, variable)
         window = _whole(env, "PAYMENT_WINDOW_MINUTES", 60, lowest=_SHORTEST_WINDOW, highest=_LONGEST_WINDOW)
         return Settings(
             stage=env.get("STAGE", "local"),

@@ -8,6 +8,7 @@ from skincare.adapters.aws import AwsSession, Timeouts
 from skincare.adapters.ses_errors import classify
 from skincare.adapters.ses_setup import setup_fault
 from skincare.addresses import parse_email
+from skincare.config import require
 from skincare.errors import ConfigurationError, InvalidInput
 from skincare.notifications.ports import (
     Email,
@@ -27,13 +28,14 @@ class SesEmailSender:
     """The `EmailSender` of production. May be used by many threads at once.
 
     `sender` is an address with or without a name, as in `Shop <orders@example.com>`; SES must have verified
-    it or its domain. Raises `ConfigurationError` where it is not an address.
+    it or its domain. Raises `ConfigurationError` where it is not an address; most functions send no mail, and a
+    missing one is a `ConfigurationError` of the first use.
     """
 
-    def __init__(self, sender: str, *, aws: AwsSession, configuration_set: str | None = None) -> None:
-        self._sender_name, address = parseaddr(sender)
+    def __init__(self, sender: str | None, *, aws: AwsSession, configuration_set: str | None = None) -> None:
+        self._sender_name, address = parseaddr(sender or "")
         try:
-            self._sender = parse_email(address)
+            self._sender = None if sender is None else parse_email(address)
         except InvalidInput as error:
             raise ConfigurationError(f"the sender of mails {error.message}") from None
         self._aws = aws
@@ -45,7 +47,8 @@ class SesEmailSender:
 
         from skincare.adapters.mime import raw_message, recipient
 
-        message = raw_message(email, sender=self._sender, sender_name=self._sender_name, date=datetime.now(UTC))
+        sender = require(self._sender, "MAIL_FROM")
+        message = raw_message(email, sender=sender, sender_name=self._sender_name, date=datetime.now(UTC))
         # No FromEmailAddress: SES would put it in the place of the From header and drop the sender's name.
         request: dict[str, Any] = {
             "Destination": {"ToAddresses": [str(recipient(email))]},
@@ -67,7 +70,7 @@ class SesEmailSender:
         raise failure
 
     def _setup_fault(self) -> str | None:
-        return setup_fault(self._client(), self._sender, self._configuration_set)
+        return setup_fault(self._client(), require(self._sender, "MAIL_FROM"), self._configuration_set)
 
     def _client(self) -> "SESV2Client":
         client: SESV2Client = self._aws.client("sesv2", _TIMEOUTS)

@@ -11,8 +11,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from skincare.deployment.queues import QueueName
 from skincare.identifiers import CREDIT_NOTE_PATTERN, ORDER_NUMBER_PATTERN, REFUND_KEY_PATTERN, UUID_PATTERN
-from skincare.jobs.queues import QueueName
 
 OrderNumberText = Annotated[str, Field(pattern=ORDER_NUMBER_PATTERN)]
 """As we write it: what people type is read before it becomes a payload."""

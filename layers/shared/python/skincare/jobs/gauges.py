@@ -1,8 +1,8 @@
 """How the ledger stands, as numbers that alarms read."""
 
 from skincare.database.connection import Database
+from skincare.deployment.metrics import Metric
 from skincare.jobs.repository import operations
-from skincare.metrics import Metric
 
 
 def job_gauges(database: Database) -> dict[Metric, float]:

@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from skincare.deployment.queues import QueueName
 from skincare.identifiers import JobId
-from skincare.jobs.queues import QueueName
 
 
 @dataclass(frozen=True)

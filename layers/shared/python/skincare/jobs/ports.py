@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Protocol
 
+from skincare.deployment.queues import QueueName
 from skincare.errors import TransientError
-from skincare.jobs.queues import QueueName
 
 
 class QueueUnavailable(TransientError):

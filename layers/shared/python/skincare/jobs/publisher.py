@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from skincare.database.connection import Database
+from skincare.deployment.queues import QueueName
 from skincare.jobs.envelope import Envelope
 from skincare.jobs.models import DueJob
 from skincare.jobs.ports import EnqueueFailure, OutgoingMessage, Queue, Queues
-from skincare.jobs.queues import QueueName
 from skincare.jobs.repository import outbox
 from skincare.observability import describe, logger
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from skincare.database.connection import Database
+from skincare.deployment.queues import QueueName
 from skincare.identifiers import new_job_id
 from skincare.jobs import envelope
 from skincare.jobs.catalog import JobPayload
 from skincare.jobs.models import SweepVerdict
 from skincare.jobs.ports import Queue, Queues, QueueUnavailable, ReceivedMessage
 from skincare.jobs.publisher import Publisher
-from skincare.jobs.queues import QueueName
 from skincare.jobs.repository import dead_letter, outbox, quarantine, timers
 from skincare.jobs.retry import TimeLeft
 from skincare.observability import describe, logger

@@ -1,7 +1,7 @@
 """What of the money waits for somebody, as numbers that alarms read."""
 
 from skincare.database.connection import Database
-from skincare.metrics import Metric
+from skincare.deployment.metrics import Metric
 from skincare.payments.anomalies import repository
 from skincare.payments.findings.repository.findings import count_open
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from psycopg import Connection
 from psycopg.rows import class_row
 
+from skincare.deployment.queues import QueueName
 from skincare.identifiers import JobId
 from skincare.jobs.models import Backlog, JobRow
-from skincare.jobs.queues import QueueName
 
 
 def cancel(conn: Connection, job_ids: Sequence[JobId]) -> set[JobId]:

@@ -9,10 +9,10 @@ from psycopg.rows import dict_row
 from psycopg.sql import SQL
 from psycopg.types.json import Jsonb
 
+from skincare.deployment.queues import QueueName
 from skincare.identifiers import JobId, new_job_id
 from skincare.jobs.catalog import JobPayload
 from skincare.jobs.models import DueJob, Reason
-from skincare.jobs.queues import QueueName
 from skincare.jobs.repository import DIES, LONGEST_REASON, timers
 from skincare.jobs.repository.payload import read_payload
 

@@ -9,8 +9,8 @@ from psycopg import Connection
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
+from skincare.deployment.queues import QueueName
 from skincare.jobs.models import QuarantinedMessage
-from skincare.jobs.queues import QueueName
 from skincare.jobs.repository import LONGEST_REASON
 
 _NONE: Mapping[str, str] = MappingProxyType({})

@@ -4,10 +4,11 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from skincare.jobs.queues import QueueName
+from skincare.deployment.metrics import Metric
+from skincare.deployment.queues import QueueName
 from skincare.jobs.retry import Completed, DeadLetter, Retry
 from skincare.jobs.worker.attempt import Attempt
-from skincare.metrics import Metric, emit
+from skincare.metrics import emit
 
 
 @dataclass

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Protocol
 
+from skincare.deployment.queues import QueueLimits
 from skincare.jobs.ports import Queue, QueueUnavailable, ReceivedMessage
-from skincare.jobs.queues import QueueLimits
 from skincare.jobs.retry import TimeLeft, backoff_delay
 from skincare.jobs.worker.batch import BatchResult
 from skincare.jobs.worker.delivery import delete_done, set_visibility

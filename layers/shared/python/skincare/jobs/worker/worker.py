@@ -12,10 +12,10 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from datetime import timedelta
 
 from skincare.database.connection import Database
+from skincare.deployment.queues import QueueLimits
 from skincare.identifiers import JobId
 from skincare.jobs.models import Claim, Verdict
 from skincare.jobs.ports import QueuePair, ReceivedMessage
-from skincare.jobs.queues import QueueLimits
 from skincare.jobs.registry import Registry
 from skincare.jobs.retry import TimeLeft
 from skincare.jobs.worker.attempt import Attempt, attempt

@@ -5,7 +5,7 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import class_row
 
-from skincare.jobs.queues import QueueName
+from skincare.deployment.queues import QueueName
 from skincare.operations.models import (
     AnomalyRow,
     CorrectedEventRow,
