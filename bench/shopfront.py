@@ -47,6 +47,11 @@ def environment(database_url: str, aws_url: str) -> dict[str, str]:
         "AWS_SECRET_ACCESS_KEY": "bench",
         "AWS_DEFAULT_REGION": "ap-southeast-3",
         "MAIL_FROM": "shop@example.com",
+        "SHOP_URL": "https://shop.example.com",
+        "INVOICE_BUCKET": "invoices",
+        "SELLER_NAME": "PT Contoh Skincare",
+        "SELLER_ADDRESS": "Jalan Contoh No. 1",
+        "SELLER_TAX_ID": "00.000.000.0-000.000",
         **urls,
     }
 

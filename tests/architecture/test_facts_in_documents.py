@@ -106,7 +106,7 @@ class TestADocument:
         named = {found[1] for span in spans(name) if (found := SETTING.fullmatch(span))}
         # A setting for each queue or gateway is read by what stands before their name.
         missing = {setting for setting in named if not re.search(rf"\b{setting}\b|\b{setting.rstrip('_')}_", code)}
-        prefixed = re.compile(r"(WEBHOOK_SECRET_ID|GATEWAY_URL|MERCHANT_ID|QUEUE_URL)_")
+        prefixed = re.compile(r"(WEBHOOK_SECRET_ID|GATEWAY_URL|MERCHANT_ID|(DEAD_LETTER_)?QUEUE_URL)_")
         assert {setting for setting in missing if not prefixed.match(setting)} == set()
 
     @pytest.mark.parametrize("name", DOCUMENTS)

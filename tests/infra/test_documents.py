@@ -31,12 +31,3 @@ class TestTheDocumentOfTheDeploy:
         rows = [[cell.strip() for cell in line.split("|")[-4:-1]] for line in table.splitlines()[2:]]
         sums = [sum(float(row[column].replace("–", "0")) for row in rows[:-1]) for column in range(3)]
         assert rows[-1] == [f"**about {round(each)}**" for each in sums]
-
-
-def test_operations_name_the_environment_of_the_function(prod: Templates) -> None:
-    section = text_of("docs/operations.md").partition("## What the function needs")[2]
-    variables = prod.function("oncall").properties["Environment"]["Variables"]
-    named = re.findall(r"`([A-Z]+(?:_[A-Z]+)*)(_<[A-Z]+>)?`", section)
-    assert named
-    given = {name for name, more in named for each in variables if each == name or (more and each.startswith(name))}
-    assert given == {name for name, _ in named}
