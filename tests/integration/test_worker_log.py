@@ -67,6 +67,8 @@ def app(database_url: str, mail: SendsTogether, monkeypatch: pytest.MonkeyPatch)
             queues=dict.fromkeys(QueueName, QueuePair(MemoryQueue(), MemoryQueue())),
             email=mail,
         )
+        monkeypatch.setenv("DATABASE_URL", database_url)
+        monkeypatch.setenv("WORKER_QUEUE", QueueName.NOTIFICATIONS)
         monkeypatch.setattr(lambda_function, "get_app", lambda _: app)
         lambda_function._worker.cache_clear()
         yield app

@@ -84,7 +84,8 @@ with open_app(sys.argv[1], max_connections=4) as app, psycopg.connect(sys.argv[1
     ledger.let_pass(conn, timedelta(minutes=10))
     relay()
     (message,) = pair.source.receive(limit=10, wait=timedelta(0))
-    with patch("worker.lambda_function.get_app", lambda _: app):
+    environment = patch.dict("os.environ", DATABASE_URL="postgresql:///", WORKER_QUEUE="notifications")
+    with environment, patch("worker.lambda_function.get_app", lambda _: app):
         for number, failure in enumerate(FAILURES, 1):
             last = number == len(FAILURES)
             ledger.let_pass(conn, timedelta(hours=25) if last else timedelta(minutes=10))
