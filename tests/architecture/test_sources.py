@@ -45,6 +45,11 @@ class TestSources:
         lengths = {name: text_of(name).count("\n") for name in python_modules()}
         assert {name: lines for name, lines in lengths.items() if lines >= LONGEST_MODULE} == {}
 
+    def test_the_gate_runs_tests_that_are_there(self) -> None:
+        named = set(re.findall(r"tests/\S+\.py", text_of(".ci/run")))
+        assert named
+        assert named - set(tracked_files()) == set()
+
     def test_no_file_names_a_folder_of_one_machine(self) -> None:
         hits = [f"{name}: {match[0]}" for name in tracked_files() for match in MACHINE_PATH.finditer(text_of(name))]
         assert hits == []
