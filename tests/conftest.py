@@ -13,7 +13,7 @@ from tests.support import randomness
 from tests.support.randomness import random_seed, times
 from tests.support.scratch import scratch_folder
 
-# Whatever database and account a person works with, no test means those; nor the colours that a terminal or CI asks for.
+# Whatever database and account a person works with, no test means those; nor the colours that a terminal or CI wants.
 _COLOURS = {"PY_COLORS", "FORCE_COLOR", "GITHUB_ACTIONS"}
 for name in [name for name in os.environ if name.startswith(("AWS_", "PG")) or name in _COLOURS]:
     del os.environ[name]
