@@ -8,11 +8,9 @@ from skincare.payments.attempts import repository as attempts
 from skincare.payments.deadline import in_turn, within
 from skincare.payments.errors import EventUnconfirmed
 from skincare.payments.gateways.clients import client
-from skincare.payments.models import EventStatus, Report
+from skincare.payments.models import REFUNDS, EventStatus, Report
 from skincare.payments.ports import Gateways
 from skincare.payments.settlement import PaymentEvent
-
-_REFUNDS = {EventStatus.REFUNDED, EventStatus.PARTIALLY_REFUNDED}
 
 _WITHIN_S = 10.0
 """A job has fifteen seconds, and the database needs its share."""
@@ -50,14 +48,14 @@ def word_on(event: PaymentEvent, reports: Iterable[Report]) -> Report | None:
         for report in reports
         if (report.order_number, report.transaction_id) == (event.order_number, event.transaction_id)
     ]
-    if event.status in _REFUNDS:
+    if event.status in REFUNDS:
         return next(
-            (each for each in of_transaction if each.status in _REFUNDS and each.refund_key == event.refund_key), None
+            (each for each in of_transaction if each.status in REFUNDS and each.refund_key == event.refund_key), None
         )
     if event.status is EventStatus.CHARGEBACK:
         return next((each for each in of_transaction if each.status is EventStatus.CHARGEBACK), None)
     payment = next(
-        (each for each in of_transaction if each.status not in {None, EventStatus.CHARGEBACK, *_REFUNDS}), None
+        (each for each in of_transaction if each.status not in {None, EventStatus.CHARGEBACK, *REFUNDS}), None
     )
     if payment is None or (payment.status is EventStatus.PENDING and event.status is not EventStatus.PENDING):
         return None

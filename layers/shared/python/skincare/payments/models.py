@@ -27,6 +27,9 @@ class EventStatus(StrEnum):
     """The gateway called it off: what came of it went back, and nothing comes any more."""
 
 
+REFUNDS = frozenset({EventStatus.REFUNDED, EventStatus.PARTIALLY_REFUNDED})
+
+
 class EventState(StrEnum):
     """What became of a stored event."""
 

@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from skincare.payments.models import EventId, EventStatus
+from skincare.payments.models import REFUNDS, EventId, EventStatus
 
 NEVER = datetime.max.replace(tzinfo=UTC)
 """Stands for a time that a gateway did not tell."""
 
-_REFUNDS = {EventStatus.REFUNDED, EventStatus.PARTIALLY_REFUNDED}
 
 # An attempt that brought no money is what its last possible word says.
 _ATTEMPT = {
@@ -178,7 +177,7 @@ class _Books:
     def book_refunds(self) -> None:
         """Book each refund once. Where they do not all fit, those that went as we asked come first (`_turn`)."""
         by_key: defaultdict[str, list[PaymentEvent]] = defaultdict(list)
-        for event in self._told(*_REFUNDS):
+        for event in self._told(*REFUNDS):
             by_key[event.refund_key or ""].append(event)
         for key, told in sorted(by_key.items(), key=lambda each: self._turn(*each)):
             refund = self._refund(key, told)

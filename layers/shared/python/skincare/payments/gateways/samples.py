@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from skincare.payments.gateways import part
-from skincare.payments.models import EventStatus
+from skincare.payments.models import REFUNDS
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Occurrence:
     @property
     def refund_key(self) -> str | None:
         """What names a refund; None for any other occurrence."""
-        is_refund = self.status in {EventStatus.REFUNDED, EventStatus.PARTIALLY_REFUNDED}
+        is_refund = self.status in REFUNDS
         return self.refund_id or (self.event_id if is_refund else None)
 
     def about(self, reference: str, *, total_rupiah: int) -> "Occurrence":

@@ -12,11 +12,10 @@ from skincare.payments.errors import GatewayRefused, GatewayUnavailable, RefundT
 from skincare.payments.gateways.http import GatewayHttp
 from skincare.payments.gateways.midtrans.settings import SETTINGS
 from skincare.payments.gateways.midtrans.webhook import JAKARTA, happened_at, meaning, price, refunds
-from skincare.payments.models import Attempt, Closing, EventStatus, Refund, Report
+from skincare.payments.models import REFUNDS, Attempt, Closing, EventStatus, Refund, Report
 from skincare.payments.ports import GatewayClient, SecretStore
 
-_REFUNDS = {EventStatus.REFUNDED, EventStatus.PARTIALLY_REFUNDED}
-_MADE_OF_A_PAYMENT = {*_REFUNDS, EventStatus.CHARGEBACK}
+_MADE_OF_A_PAYMENT = {*REFUNDS, EventStatus.CHARGEBACK}
 _SHORTEST_MINUTES = 1
 _SHORTEST_PAGE_MINUTES = 5
 """https://docs.midtrans.com/reference/expire-a-snap-session"""
@@ -195,7 +194,7 @@ def _reports(attempt: Attempt, content: Mapping[str, Any]) -> Iterator[Report]:
         if refund.amount_rupiah or not refund.told_rupiah:
             yield replace(
                 newest,
-                status=status if status in _REFUNDS else EventStatus.PARTIALLY_REFUNDED,
+                status=status if status in REFUNDS else EventStatus.PARTIALLY_REFUNDED,
                 amount_rupiah=refund.amount_rupiah,
                 occurred_at=refund.created_at,
                 refund_key=refund.key,

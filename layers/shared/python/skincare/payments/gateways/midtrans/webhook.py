@@ -13,7 +13,7 @@ from typing import Any
 from skincare.payments import members
 from skincare.payments.errors import SignatureInvalid
 from skincare.payments.gateways.midtrans.settings import SETTINGS
-from skincare.payments.models import EventStatus, GatewayEvent, Report, Webhook, attempt_named
+from skincare.payments.models import REFUNDS, EventStatus, GatewayEvent, Report, Webhook, attempt_named
 from skincare.payments.ports import Gateway
 from skincare.payments.signatures import matches_any
 
@@ -90,7 +90,7 @@ def _report(content: dict[str, Any]) -> Report | None:
     """Return what a notification says, None where it is about a fee of Midtrans alone; raises `MemberFlawed`."""
     reported, status = meaning(content)
     refund_key, amount = None, price(content)
-    if status in {EventStatus.REFUNDED, EventStatus.PARTIALLY_REFUNDED}:
+    if status in REFUNDS:
         # Some notifications tell of their refund at the top level alone.
         newest = (refunds(content) or refunds(content | {"refunds": [content]}))[-1]
         if newest.amount_rupiah <= 0 < newest.told_rupiah:

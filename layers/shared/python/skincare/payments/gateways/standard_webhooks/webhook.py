@@ -10,7 +10,7 @@ from typing import Any
 from skincare.payments import members
 from skincare.payments.errors import SignatureInvalid
 from skincare.payments.gateways.standard_webhooks.settings import SETTINGS
-from skincare.payments.models import EventStatus, GatewayEvent, Report, Webhook, attempt_named
+from skincare.payments.models import REFUNDS, EventStatus, GatewayEvent, Report, Webhook, attempt_named
 from skincare.payments.ports import Gateway
 from skincare.payments.signatures import base64_bytes, check_time, matches_any, plain_header, seconds_since_1970
 
@@ -82,8 +82,6 @@ def report_of(content: Mapping[str, Any]) -> Report:
         amount_rupiah=members.rupiah(content, "amount_rupiah"),
         currency=members.text(content, "currency", longest=8),
         occurred_at=members.moment(content, "occurred_at"),
-        refund_key=members.text(content, refund, longest=128)
-        if reported in {EventStatus.REFUNDED, EventStatus.PARTIALLY_REFUNDED}
-        else None,
+        refund_key=members.text(content, refund, longest=128) if reported in REFUNDS else None,
         attempt_no=attempt_no,
     )
