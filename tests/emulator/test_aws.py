@@ -22,7 +22,7 @@ from emulator.aws.mailbox import Mailbox
 from emulator.aws.server import LocalAws, _QuietHandler
 from emulator.settings import ACCOUNT_ID, REGION
 from emulator.switches import Fault, Switches
-from tests.local_system import wait_for
+from tests.support.local_system import wait_for
 
 BUCKET, SENDER, QUEUE = "files-of-a-test", "sender@example.com", "queue-of-a-test"
 KEPT: list[KeptFiles] = []

@@ -39,13 +39,13 @@ from skincare.jobs.gauges import job_gauges
 from skincare.jobs.relay import run_relay
 from skincare.jobs.repository import outbox
 from skincare.payments.gauges import payment_gauges
-from tests import ledger
-from tests.failures import PATIENT, Failures
 from tests.journey.conftest import ROOT, Terminals
+from tests.journey.failures import PATIENT, Failures
 from tests.journey.test_make_run import READY, customer, mails_about, place_order
-from tests.local_system import wait_for
-from tests.typed_commands import PLACEHOLDER, runbook_commands
-from tests.worker_bench import plenty
+from tests.support import ledger
+from tests.support.local_system import wait_for
+from tests.support.typed_commands import PLACEHOLDER, runbook_commands
+from tests.support.worker_bench import plenty
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="halts processes and looks for them in /proc"),
