@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 from skincare.database.connection import Database
 from skincare.deployment.queues import QueueName
@@ -109,7 +110,7 @@ def _log_sent(jobs: list[DueJob]) -> None:
         logger.info(f"jobs.{kind}", jobs=[_identity(job) for job in jobs[start : start + _JOBS_IN_A_LINE]])
 
 
-def _identity(job: DueJob) -> dict[str, str | None]:
+def _identity(job: DueJob) -> dict[str, Any]:
     return {
         "job_id": job.job_id,
         "job_type": job.job_type,
