@@ -160,10 +160,10 @@ MEMBER = {
 
 
 def told_of(app: App, gateway: str, reference: str) -> None:
+    changes: dict[str, Any] = {MEMBER[gateway]: reference}
     if gateway == "doku":
-        take_in(app, gateway, order={MEMBER[gateway]: reference, "amount": 150_000})
-    else:
-        take_in(app, gateway, **{MEMBER[gateway]: reference})
+        changes = {"order": changes | {"amount": 150_000}}
+    take_in(app, gateway, **changes)
 
 
 class TestAnEventOfANumberThatWeNeverWrite:
