@@ -59,7 +59,7 @@ def test_so_is_a_message_that_is_no_text(message: object, of_thread: dict[str, A
 
 def test_so_is_one_with_arguments_or_an_exception() -> None:
     try:
-        raise ValueError("no")
+        int("no number")
     except ValueError:
         failed = record(exc_info=sys.exc_info())
     for made in (failed, record("%s of %s", args=(1, 2))):
