@@ -150,6 +150,7 @@ class Changes:
                 return Change(0, counts={"enqueued": 0})
             mails.forget_undeliverable(conn, order_number, list(jobs))
             enqueued = outbox.insert_all(conn, list(jobs.values()), order_number=order_number, request_id=None)
+            outbox.make_due(conn, enqueued)
             return Change(len(enqueued), tuple(str(job.job_id) for job in enqueued), {"enqueued": len(enqueued)})
 
         return self._do("resend_mails", {"order_number": order_number}, act)
@@ -214,7 +215,7 @@ class Changes:
         if change.job_ids:
             with self._database.connection() as conn:
                 due = outbox.take_these(conn, [JobId(UUID(job_id)) for job_id in change.job_ids])
-            self._publisher.publish_now(due)
+            self._publisher.publish_now(due, taken=True)
         return change
 
 

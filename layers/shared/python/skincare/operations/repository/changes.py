@@ -5,9 +5,9 @@ from uuid import UUID
 
 from psycopg import Connection
 
-from skincare.identifiers import JobId, new_job_id
+from skincare.identifiers import JobId
 from skincare.jobs.catalog import ProcessPayment
-from skincare.jobs.repository import dead_letter, operations, quarantine, timers
+from skincare.jobs.repository import dead_letter, operations, outbox, quarantine
 from skincare.jobs.retry import CRASHED
 from skincare.operations.models import Change
 from skincare.operations.repository import backlog, dead_jobs, events
@@ -82,7 +82,7 @@ def take_up_event(conn: Connection, event_id: UUID, *, overdue_flaws: Collection
         return Change(0, counts={"taken_up": 0, "not_set_aside": 1})
     job = ProcessPayment(event_id=str(event_id))
     key = f"{job.job_type}:{event_id}"
-    timers.insert(conn, new_job_id(), job, unique_key=key, order_number=order_number)
+    outbox.insert_for_relay(conn, job, unique_key=key, order_number=order_number)
     return Change(1, counts={"taken_up": 1})
 
 
