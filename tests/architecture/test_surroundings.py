@@ -13,8 +13,9 @@ from tests.architecture.tree import ROOT
 SELECTION = [
     "tests/emulator/postgres/test_account.py::TestClosedFolders",
     "tests/emulator/postgres/test_programs.py::TestOtherBinaries",
-    "tests/unit/local/test_state.py",
-    "tests/unit/invoices/test_invoice_pdf.py",
+    "tests/unit/local/test_state.py::TestStateFolder",
+    "tests/unit/text/test_moments.py",
+    "tests/unit/invoices/test_invoice_pdf.py::TestTheSameInvoice",
 ]
 
 
