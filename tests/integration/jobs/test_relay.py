@@ -101,6 +101,23 @@ class TestPublishing:
         relay(bench)
         assert {bench.state(job) for job in jobs} == {"queued"}
 
+    def test_says_of_ten_jobs_at_a_time_which_they_are(self, bench: Bench) -> None:
+        jobs = add_due(bench, 11)
+        with recorded_log() as log:
+            relay(bench)
+        lines = [line for line in log.lines if line["message"] == "jobs.published"]
+        assert sorted(len(line["jobs"]) for line in lines) == [1, 10]
+        said = {job["job_id"] for line in lines for job in line["jobs"]}
+        assert said == {str(job.job_id) for job in jobs}
+        assert set(lines[0]["jobs"][0]) == {"job_id", "job_type", "order_number", "job_request_id"}
+
+    def test_says_of_one_job_by_itself_which_it_is(self, bench: Bench) -> None:
+        (job,) = add_due(bench, 1)
+        with recorded_log() as log:
+            relay(bench)
+        (line,) = [line for line in log.lines if line["message"] == "job.published"]
+        assert line["job_id"] == str(job.job_id)
+
     def test_a_dead_letter_goes_to_its_own_queue_with_its_number(self, bench: Bench) -> None:
         job = bench.add("bad")
         bury(bench, job)

@@ -1,6 +1,7 @@
 """What the SQS adapter makes of answers that a healthy SQS does not give."""
 
 import logging
+import threading
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
@@ -64,7 +65,18 @@ class TestEnqueue:
     def test_sends_ten_at_a_time(self) -> None:
         aws = ScriptedAws(all_successful, all_successful, all_successful)
         assert SqsQueue(URL, aws=aws).enqueue(outgoing(25)) == []
-        assert [len(call["Entries"]) for call in aws.calls] == [10, 10, 5]
+        assert sorted(len(call["Entries"]) for call in aws.calls) == [5, 10, 10]
+
+    def test_sends_four_calls_at_once_after_the_first(self) -> None:
+        four = threading.Barrier(4)
+
+        def meet(request: dict[str, Any]) -> Answer:
+            four.wait(timeout=10)
+            return all_successful(request)
+
+        aws = ScriptedAws(all_successful, meet, meet, meet, meet)
+        assert SqsQueue(URL, aws=aws).enqueue(outgoing(50)) == []
+        assert sorted(entry["Id"] for call in aws.calls for entry in call["Entries"]) == sorted(map(str, range(50)))
 
     def test_sends_no_more_than_one_mebibyte_at_a_time_counted_in_bytes(self) -> None:
         aws = ScriptedAws(all_successful, all_successful)
@@ -115,11 +127,24 @@ class TestEnqueue:
         ],
     )
     def test_an_outage_ends_the_sending_and_what_is_left_is_reported_too(self, outage: Exception) -> None:
-        aws = ScriptedAws(all_successful, outage)
+        aws = ScriptedAws(outage)
         failures = SqsQueue(URL, aws=aws).enqueue(outgoing(35))
-        assert len(aws.calls) == 2
-        assert [failure.index for failure in failures] == list(range(10, 35))
+        assert len(aws.calls) == 1
+        assert [failure.index for failure in failures] == list(range(35))
         assert {(failure.code, failure.sender_fault) for failure in failures} == {("Unavailable", False)}
+
+    def test_an_outage_while_four_calls_are_on_their_way_begins_no_other(self) -> None:
+        outage = refusal("InternalFailure", 500)
+        four = threading.Barrier(4)
+
+        def meet(request: dict[str, Any]) -> Answer:
+            four.wait(timeout=10)
+            return outage
+
+        aws = ScriptedAws(all_successful, meet, meet, meet, meet)
+        failures = SqsQueue(URL, aws=aws).enqueue(outgoing(500))
+        assert len(aws.calls) == 5
+        assert [failure.index for failure in failures] == list(range(10, 500))
 
     def test_a_call_refused_for_itself_does_not_stop_the_next(self) -> None:
         aws = ScriptedAws(refusal("BatchRequestTooLong", 400), all_successful)
