@@ -34,7 +34,7 @@ def in_order(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     return sorted(items, key=lambda item: ranks.get(group_of(item.nodeid), len(ranks)))
 
 
-class Scheduler(LoadScopeScheduling):
+class Scheduler(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
     """Gives a group to one process."""
 
     def _split_scope(self, nodeid: str) -> str:
