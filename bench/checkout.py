@@ -8,6 +8,7 @@ from statistics import median
 from bench import pgbench
 from bench.clients import Clients, Outcome, Shopping
 from bench.delay import delayed
+from bench.environment import BenchDatabase, BenchEnvironment, Effort
 from bench.figure import Figure, at_least, at_most
 from bench.rounds import alternate_us, interleave, percentile, ratios
 from bench.shop import (
@@ -20,7 +21,6 @@ from bench.shop import (
     settle_down,
     user,
 )
-from bench.surroundings import BenchDatabase, Effort, Surroundings
 from skincare.database.session import Session
 
 _CONCURRENCY = {1: (500, 0.80), 4: (250, 0.65), 16: (80, 0.60)}
@@ -31,9 +31,9 @@ _RTT_MS = 1.0
 _SCARCE = 100
 
 
-def throughput(around: Surroundings, effort: Effort) -> Iterator[Figure]:
+def throughput(bench: BenchEnvironment, effort: Effort) -> Iterator[Figure]:
     """Our clients over pgbench, both calling the same statement."""
-    with around.database() as database, Clients(_MANY) as clients:
+    with bench.database() as database, Clients(_MANY) as clients:
         open_shop(database.owner)
         for number, (checkouts, aim) in _CONCURRENCY.items():
             each = effort.times(checkouts)
@@ -44,7 +44,7 @@ def throughput(around: Surroundings, effort: Effort) -> Iterator[Figure]:
             values = interleave(
                 {
                     "ours": _ours(clients, database, number, each, effort.rounds),
-                    "pgbench": _pgbench(around, database, number, each, effort.rounds),
+                    "pgbench": _pgbench(bench, database, number, each, effort.rounds),
                 },
                 rounds=effort.rounds,
             )
@@ -66,14 +66,16 @@ def _ours(clients: Clients, database: BenchDatabase, number: int, each: int, rou
     )
 
 
-def _pgbench(around: Surroundings, database: BenchDatabase, number: int, each: int, rounds: int) -> Callable[[], float]:
+def _pgbench(
+    bench: BenchEnvironment, database: BenchDatabase, number: int, each: int, rounds: int
+) -> Callable[[], float]:
     turns = iter(range(rounds))
 
     def run() -> float:
         turn = next(turns)
         return pgbench.check_out(
             database.url,
-            around.scratch,
+            bench.scratch,
             prefix=f"pgbench-{number}-{turn}",
             tag=f"{number:02}{turn}",
             clients=number,
@@ -83,9 +85,9 @@ def _pgbench(around: Surroundings, database: BenchDatabase, number: int, each: i
     return run
 
 
-def enqueue(around: Surroundings, effort: Effort) -> Iterator[Figure]:
+def enqueue(bench: BenchEnvironment, effort: Effort) -> Iterator[Figure]:
     """What the job costs that is written in the order's own statement."""
-    with around.database() as database, Session.open(database.url) as conn:
+    with bench.database() as database, Session.open(database.url) as conn:
         open_shop(database.owner)
         make_checkout_without_job(database.owner)
         times = effort.times(400)
@@ -119,7 +121,7 @@ def _rush(clients: Clients, url: str, how: str, kind: str, each: int) -> Callabl
     return lambda: clients.shop(Shopping(url, how, f"{kind}-{next(turns)}", each))
 
 
-def hot_product(around: Surroundings, effort: Effort) -> Iterator[Figure]:
+def hot_product(bench: BenchEnvironment, effort: Effort) -> Iterator[Figure]:
     """Sixteen clients 1 ms away that all want product 1, in our way and statement by statement, and spread out."""
     kinds = {
         "hot": ("one statement", True, effort.times(100)),
@@ -127,7 +129,7 @@ def hot_product(around: Surroundings, effort: Effort) -> Iterator[Figure]:
         "spread": ("one statement", False, effort.times(100)),
     }
     rounds = min(effort.rounds, 5)
-    with around.database() as database, Clients(_MANY) as clients:
+    with bench.database() as database, Clients(_MANY) as clients:
         open_shop(database.owner)
         for kind, (_, hot, each) in kinds.items():
             for turn in range(rounds):

@@ -11,10 +11,10 @@ from psycopg import Connection
 
 from bench import floor_function, pgbench
 from bench.clients import Clients, Shopping
+from bench.environment import BenchDatabase
 from bench.rounds import Stalled
 from bench.shop import checkout_statement, fill_carts, make_checkout_without_job, open_shop, place, user
 from bench.start import floor_event
-from bench.surroundings import BenchDatabase
 from bench.worker import mail_batch
 from skincare.identifiers import UserId
 from skincare.jobs.envelope import decode

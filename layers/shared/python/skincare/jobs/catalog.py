@@ -218,7 +218,7 @@ PAYLOADS: tuple[type[JobPayload], ...] = (
 )
 """Every job type there is."""
 
-CHORES: tuple[JobPayload, ...] = (ReconcilePayments(),)
+PERIODIC_JOBS: tuple[JobPayload, ...] = (ReconcilePayments(),)
 """The jobs that the relay schedules for every day."""
 
 BUDGETS = {payload.job_type: payload.budget for payload in PAYLOADS}
