@@ -11,11 +11,14 @@ from psycopg import Connection
 
 from bench import floor_function, pgbench
 from bench.clients import Clients, Shopping
-from bench.environment import BenchDatabase
+from bench.environment import BenchDatabase, NotMeasured
+from bench.job_life import live
 from bench.rounds import Stalled
-from bench.shop import checkout_statement, fill_carts, make_checkout_without_job, open_shop, place, user
+from bench.server_cost import ServerCost, hot_share
+from bench.shop import PRODUCTS, checkout_statement, fill_carts, make_checkout_without_job, open_shop, place, user
 from bench.start import floor_event
 from bench.worker import mail_batch
+from skincare.database.session import Session
 from skincare.identifiers import UserId
 from skincare.jobs.envelope import decode
 
@@ -122,3 +125,36 @@ class TestClients:
 
 def _of(database: BenchDatabase, prefix: str) -> Shopping:
     return Shopping(database.url, "one statement", prefix, 1)
+
+
+class TestServerCost:
+    def test_counts_what_a_session_makes_the_server_do(self, database: BenchDatabase) -> None:
+        with Session.open(database.url) as conn, Session.open(database.url) as idle:
+            busy, quiet = ServerCost(database.owner, [conn]), ServerCost(database.owner, [idle])
+            conn.execute("SELECT count(*) FROM generate_series(1, 300000)")
+            conn.execute("UPDATE products SET stock = stock - 1")
+            spent, nothing = busy.lap(), quiet.lap()
+            assert spent.cpu_us > 10 * nothing.cpu_us
+            assert spent.wal_bytes > 100 * PRODUCTS
+            assert busy.lap().cpu_us < spent.cpu_us / 10
+
+    def test_the_share_of_hot_updates_is_that_of_all_updates(self, database: BenchDatabase) -> None:
+        with Session.open(database.url) as conn:
+            conn.execute("UPDATE products SET stock = stock - 1 WHERE id = 1000")
+            assert hot_share(database.owner, "products", conn) == 1
+            with pytest.raises(LookupError, match="no update of orders"):
+                hot_share(database.owner, "orders", conn)
+
+    def test_a_session_that_is_gone_is_not_measured(self, database: BenchDatabase) -> None:
+        with Session.open(database.url) as conn:
+            cost = ServerCost(database.owner, [conn])
+            database.owner.execute("SELECT pg_terminate_backend(%s, 5000)", [conn.info.backend_pid])
+        with pytest.raises(NotMeasured):
+            cost.lap()
+
+
+def test_jobs_of_the_bench_live_to_their_end(database: BenchDatabase) -> None:
+    with Session.open(database.url) as conn:
+        live(conn, lives=7, batch=4)
+        rows = conn.execute("SELECT state, count(*) FROM jobs GROUP BY state").fetchall()
+    assert rows == [("completed", 8)]
