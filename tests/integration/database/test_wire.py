@@ -39,6 +39,7 @@ from skincare.payments.expiry import repository as expiry
 from skincare.payments.findings.models import Finding, Run
 from skincare.payments.findings.repository import findings, looks, runs
 from skincare.payments.models import Attempt, EventId, EventStatus, GatewayEvent, Report
+from skincare.payments.orphans import repository as orphans
 from skincare.payments.reconciliation import repository as reconciliation
 from skincare.payments.refunds import repository as refunds
 from skincare.payments.refunds.models import RefundRow
@@ -258,9 +259,8 @@ def money_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, 
     event = PaymentEvent(EventId(uuid7()), "doku", "wire", number, number, EventStatus.PAID, 1, "IDR", None)
     anomaly = Anomaly(event, AnomalyKind.GOODS_GIVEN_BACK)
     return {
-        (payments, "quarantine_overdue"): lambda: payments.quarantine_overdue(
-            conn, EventId(uuid7()), flaw="x", after=timedelta(0)
-        ),
+        (payments, "quarantine"): lambda: payments.quarantine(conn, EventId(uuid7()), flaw="x"),
+        (orphans, "set_aside"): lambda: orphans.set_aside(conn, after=timedelta(hours=72), limit=1),
         (anomalies, "save_anomalies"): lambda: anomalies.save_anomalies(
             conn, [], order_id=order.id, expected_rupiah=150_000, is_refunded=False
         ),
