@@ -20,11 +20,11 @@ from moto.sqs.models import sqs_backends
 from werkzeug import Request, Response
 from werkzeug.serving import make_server
 
-from emulator.aws import haste as aws_haste
+from emulator.aws import fast_paths as aws_fast_paths
 from emulator.aws import lock as aws_lock
+from emulator.aws.fast_paths import Dispatcher
 from emulator.aws.faults import SEND_EMAIL, fault_of
 from emulator.aws.files import KeptFiles
-from emulator.aws.haste import Dispatcher
 from emulator.aws.mailbox import MAILS, Mailbox
 from emulator.loopback.callers import why_refused
 from emulator.settings import ACCOUNT_ID, LOOPBACK, REGION
@@ -153,7 +153,7 @@ def _give_back(request: dict[str, Any], answer: dict[str, Any]) -> None:
 
 def main(descriptor: str, mailbox_file: str, switches_folder: str, files_folder: str) -> None:
     """Serve until killed."""
-    aws_haste.install()
+    aws_fast_paths.install()
     aws_lock.install()
     listener = socket.socket(fileno=int(descriptor))
     port = listener.getsockname()[1]

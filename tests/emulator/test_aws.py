@@ -16,10 +16,10 @@ from moto.s3.models import s3_backends
 from moto.sqs.models import sqs_backends
 from werkzeug.serving import make_server
 
-from emulator.aws import haste as aws_haste
+from emulator.aws import fast_paths as aws_fast_paths
 from emulator.aws import lock as aws_lock
+from emulator.aws.fast_paths import Dispatcher
 from emulator.aws.files import KeptFiles
-from emulator.aws.haste import Dispatcher
 from emulator.aws.mailbox import Mailbox
 from emulator.aws.server import LocalAws, _QuietHandler
 from emulator.settings import ACCOUNT_ID, REGION
@@ -38,7 +38,7 @@ def switches(tmp_path_factory: pytest.TempPathFactory) -> Switches:
 
 @pytest.fixture(scope="module")
 def endpoint(tmp_path_factory: pytest.TempPathFactory, switches: Switches) -> Iterator[str]:
-    aws_haste.install()
+    aws_fast_paths.install()
     aws_lock.install()
     with socket.create_server(("127.0.0.1", 0)) as listener, pytest.MonkeyPatch.context() as environment:
         for name, value in {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}.items():

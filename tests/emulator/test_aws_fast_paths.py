@@ -6,8 +6,8 @@ import pytest
 from moto.sqs import models
 from moto.sqs.models import Message, Queue, SQSBackend
 
-from emulator.aws import haste
-from emulator.aws.haste import Dispatcher
+from emulator.aws import fast_paths
+from emulator.aws.fast_paths import Dispatcher
 
 ACCOUNT, REGION = "000000000000", "ap-southeast-3"
 WAITING = 20
@@ -15,7 +15,7 @@ WAITING = 20
 
 @pytest.fixture
 def backend() -> SQSBackend:
-    haste.install()
+    fast_paths.install()
     backend = SQSBackend(REGION, ACCOUNT)
     backend.create_queue("jobs")
     for number in range(WAITING):
@@ -31,7 +31,7 @@ class TestAQueue:
             counted.append(queue)
             return {}
 
-        monkeypatch.setattr(haste, "_all_attributes", count)
+        monkeypatch.setattr(fast_paths, "_all_attributes", count)
         backend.send_message("jobs", "one more")
         assert len(backend.receive_message("jobs", 10, 0, 30)) == 10
         assert counted == []
@@ -39,7 +39,7 @@ class TestAQueue:
     def test_has_the_attributes_that_moto_works_out(self, backend: SQSBackend) -> None:
         backend.receive_message("jobs", 3, 0, 30)
         found = backend.get_queue_attributes("jobs", ["All"])
-        assert dict(found) == haste._all_attributes(backend.get_queue("jobs"))
+        assert dict(found) == fast_paths._all_attributes(backend.get_queue("jobs"))
         assert found["ApproximateNumberOfMessages"] == WAITING - 3
         assert found["ApproximateNumberOfMessagesNotVisible"] == 3
         only = backend.get_queue_attributes("jobs", ["VisibilityTimeout"])
