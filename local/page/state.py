@@ -15,7 +15,7 @@ from local.page.actions import shown_switches
 from local.page.function_logs import FunctionLogs
 from local.page.health import Health
 from local.page.history import history_of
-from local.page.indicators import Observation, indicators
+from local.page.indicators import Indicator, Observation, indicators
 from local.page.repository import Backlog, OrderRow, count_jobs, newest_jobs, newest_orders, read_backlogs, read_only
 from local.queues import queue_url
 from local.workers import queues_without_worker
@@ -233,3 +233,9 @@ def _texts(row: dict[str, Any]) -> dict[str, Any]:
 
 def _text(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _shown_indicator(indicator: Indicator) -> dict[str, Any]:
+    shown = asdict(indicator)
+    shown["lit"] = shown.pop("firing")
+    return shown
