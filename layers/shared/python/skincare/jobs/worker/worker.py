@@ -32,7 +32,7 @@ _JOB_UNKNOWN = Unprocessable("JobUnknown", "job_unknown: the ledger has no such 
 
 
 class Worker[A]:
-    """The worker of one queue; lives as long as its process. `measured` is told what each batch did.
+    """The worker of one queue; lives as long as its process. `measured` gets the metrics of each batch.
 
     `leave` ends the process at once.
     """
@@ -61,7 +61,7 @@ class Worker[A]:
         self._threads = ThreadPoolExecutor(limits.threads, thread_name_prefix="handler")
 
     def consume(self, stop: threading.Event) -> None:
-        """Work until `stop` is set, and then until everything that ran is finished or handed back.
+        """Work until `stop` is set, and then until everything that ran is finished or released.
 
         When a handler hung, the process ends, for its thread would go on.
         """
