@@ -9,7 +9,7 @@ from api.schemas import OrderRequest, PageQuery
 from cli import webhook
 from skincare.carts.models import MAX_LINES
 from skincare.deployment import alarms
-from skincare.deployment.functions import API
+from skincare.deployment.functions import API, ONCALL
 from skincare.deployment.http import HTTP
 from skincare.deployment.queues import DEAD_LETTER_RETENTION, MAX_RECEIVE_COUNT
 from skincare.invoices.service import LINK_LASTS
@@ -91,6 +91,10 @@ FIGURES: list[tuple[str, float]] = [
     ("a time of # minutes ago is refused", webhook._OLD / MINUTE),
     ("failed items stay below # in five minutes", alarms.ITEMS_FAILED.threshold),
     ("One request in a hundred takes longer than # seconds", alarms.API_SLOW.threshold / 1000),
+    ("may be paid, # by default", USUAL.window / MINUTE),
+    ("unpaid orders a customer may have, # by default", USUAL.open_orders),
+    ("unpaid orders of a customer, # by default", USUAL.open_units),
+    ("`oncall.lambda_function.lambda_handler` with a timeout of # s", ONCALL.timeout.total_seconds()),
     ("requests of 30 ms at # GB", API.memory_mb / 1024),
 ]
 
