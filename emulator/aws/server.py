@@ -111,7 +111,7 @@ class _QuietHandler(MotoRequestHandler):
         self.wfile.flush()
 
     def log(self, type: str, message: str, *args: Any) -> None:
-        """Say nothing: a line per call would bury what matters."""
+        """Say nothing: a line per call would hide what matters."""
 
 
 def _is_length(text: str) -> bool:
