@@ -32,7 +32,7 @@ class Tukar:
     def read(self, webhook, secrets, now):
         if webhook.headers.get("x-token") not in secrets:
             raise SignatureInvalid("x-token is not ours")
-        content = members.parse(webhook.body)
+        content = json_fields.parse(webhook.body)
         return GatewayEvent(content["event_id"], {}, report_of(content))
 
 
@@ -82,7 +82,7 @@ from local.payment_gateway.answer import Answer
 class StandIn:
     gives_back = True
 
-    def __init__(self, book, *, page_url):
+    def __init__(self, store, *, page_url):
         self.page_url = page_url
 
     def answer(self, method, path, read, query=""):
@@ -97,18 +97,18 @@ from werkzeug.test import EnvironBuilder
 from emulator.log.logbook import LogBook
 from local.functions import LocalEnvironment
 from local.payment_gateway import PaymentSite
-from local.payment_gateway.payment_store import Book
+from local.payment_gateway.payment_store import PaymentStore
 from local.settings import PAYMENT_API, LocalSettings
 from skincare.deployment import functions
 
 site = PaymentSite(
-    Book(Path(sys.argv[1]) / "payments.json"), None, shop_url="http://shop", api_keys={"tukar": "key"}, log=None
+    PaymentStore(Path(sys.argv[1]) / "payments.json"), None, shop_url="http://shop", api_keys={"tukar": "key"}, log=None
 )
 authorization = "Basic " + base64.b64encode(b"key:").decode()
 builder = EnvironBuilder(f"{PAYMENT_API}/tukar/v1/bills?a=b", method="POST", headers={"authorization": authorization})
 print(json.dumps({
     "chosen": LocalSettings.from_env({"PAYMENT_GATEWAY": "tukar"}).payment_gateway,
-    "url": Surroundings("", "", "http://gateway").api().environment["GATEWAY_URL_TUKAR"],
+    "url": LocalEnvironment("", "", "http://gateway").api().environment["GATEWAY_URL_TUKAR"],
     "answer": json.loads(site.answer(builder.get_request(Request)).get_data()),
 }))
 """
