@@ -99,7 +99,6 @@ from local.functions import LocalEnvironment
 from local.payment_gateway import PaymentSite
 from local.payment_gateway.payment_store import PaymentStore
 from local.settings import PAYMENT_API, LocalSettings
-from skincare.deployment import functions
 
 site = PaymentSite(
     PaymentStore(Path(sys.argv[1]) / "payments.json"), None, shop_url="http://shop", api_keys={"tukar": "key"}, log=None
