@@ -143,9 +143,9 @@ class TestEverySequence:
             [(what,)] = conn.execute("SELECT state FROM refunds WHERE key = %s", [refund.key]).fetchall()
             key = SendRefund(refund_key=refund.key).unique_key
             [(job,)] = conn.execute("SELECT state FROM jobs WHERE unique_key = %s", [key]).fetchall()
-            told = any("book" in step for step in steps)
+            reported = any("book" in step for step in steps)
             asked = {each.key for each in client.refunds}
-            assert (what == "booked") is told, steps
+            assert (what == "booked") is reported, steps
             assert (
                 job
                 in {

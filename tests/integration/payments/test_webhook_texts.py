@@ -19,7 +19,7 @@ from skincare.payments.errors import WebhookMalformed
 from skincare.payments.gateways import GATEWAYS
 from skincare.payments.gateways.midtrans.webhook import sign
 from skincare.payments.gateways.samples import Occurrence, signed
-from skincare.payments.members import parse
+from skincare.payments.json_fields import parse
 from skincare.payments.models import EventStatus, Webhook
 from tests.support.http import call, http_event
 from tests.support.jobs import run_due
