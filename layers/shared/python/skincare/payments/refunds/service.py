@@ -97,7 +97,7 @@ def send_refund(key: str, *, database: Database, gateways: Gateways) -> None:
 
 
 def book(conn: Connection, order_id: int, payments: Collection[Payment]) -> None:
-    """Note which refunds of a locked order are booked by now, and call off the job of each: its work is done.
+    """Note which refunds of a locked order are booked by now, and cancel the job of each: its work is done.
 
     It may be dead, because the gateway refused a second call or did not answer in time.
     """
