@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from skincare.database.connection import Connection, Database
 from skincare.jobs.catalog import SendRefund
-from skincare.jobs.repository import outbox
+from skincare.jobs.repository import outbox, timers
 from skincare.money import rupiah
 from skincare.observability import logger
 from skincare.orders.errors import OrderUnknown
