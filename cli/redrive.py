@@ -15,7 +15,7 @@ from cli.pace import Pace
 
 if TYPE_CHECKING:
     from oncall.requests import Death
-    from skincare.operations.models import DeadJob
+    from skincare.operations.dead_letters import DeadJob
 
 _MOST_JOBS = 100
 """What one request takes."""

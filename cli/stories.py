@@ -6,9 +6,11 @@ from uuid import UUID
 
 from cli.oncall import Exit, OnCall, end
 from cli.tables import print_facts, print_json, print_table
+from skincare.moments import shown as moment
 from skincare.money import rupiah
 
 if TYPE_CHECKING:
+    from skincare.jobs.models import Acknowledgement
     from skincare.operations.models import OrderStory
 
 
@@ -41,6 +43,7 @@ def print_job(oncall: OnCall, job_id: UUID, *, as_json: bool) -> None:
             "release": story.release,
             "run again?": f"{'yes' if story.safe else 'no'}: {story.why}",
             "left to do": f"nothing: {story.past_use}" if story.past_use else None,
+            "acknowledged": _acknowledged(story.acknowledgement) if story.acknowledgement else None,
         }
     )
     print_table(
@@ -60,6 +63,10 @@ def print_job(oncall: OnCall, job_id: UUID, *, as_json: bool) -> None:
     if story.order:
         print()
         print_order(story.order)
+
+
+def _acknowledged(known: "Acknowledgement") -> str:
+    return f"{moment(known.at)} by {known.by} until {moment(known.until)}: {known.reason}"
 
 
 def print_order(order: "OrderStory") -> None:

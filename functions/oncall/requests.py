@@ -11,9 +11,8 @@ from oncall.mail_requests import LiftSuppressions, ListSuppressed, ResendMails
 from oncall.refusals import RequestRefused, broken_rules
 from oncall.request import MOST_JOBS, ChangeRequest, JobIds, Name, OneLine, OrderNumberText, Reason, Request, RowId
 from skincare.identifiers import REFUND_KEY_PATTERN
+from skincare.operations.dead_letters import DeadList, DeadPage
 from skincare.operations.models import (
-    DeadList,
-    DeadPage,
     Jobs,
     JobStory,
     OrderStory,
@@ -57,6 +56,7 @@ class FindDead(Request):
     queue: Name | None = None
     order_number: OrderNumberText | None = None
     failed_before: AwareDatetime | None = None
+    acknowledged: bool | None = None
     after: UUID | None = None
     limit: Annotated[int, Field(ge=1, le=MOST_JOBS)] = MOST_JOBS
 
@@ -136,6 +136,22 @@ class Discard(ChangeRequest):
     reason: Reason
 
 
+class Acknowledge(ChangeRequest):
+    """Note that somebody knows of dead jobs; they do not count for the alarm until the time is over."""
+
+    operation: Literal["acknowledge"] = "acknowledge"
+    deaths: Deaths
+    lasts_s: Annotated[int, Field(ge=60, le=90 * 86_400)]
+    reason: Reason
+
+
+class Unacknowledge(ChangeRequest):
+    """Take acknowledgements back."""
+
+    operation: Literal["unacknowledge"] = "unacknowledge"
+    deaths: Deaths
+
+
 class Cancel(ChangeRequest):
     """Cancel jobs that are not finished; payment events as with `Discard`."""
 
@@ -210,6 +226,8 @@ REQUESTS: tuple[type[Request], ...] = (
     ListSuppressed,
     Redrive,
     Discard,
+    Acknowledge,
+    Unacknowledge,
     Cancel,
     RetryNow,
     ResolveAnomaly,

@@ -25,7 +25,9 @@ class Lamp:
 class Seen:
     """What was seen of the system; None is what did not answer. By queue: messages, and seconds."""
 
-    dead_letters: Mapping[str, int] | None
+    dead_letters: Mapping[str, float] | None
+    """Beyond those that an acknowledged job explains."""
+    unacknowledged: Mapping[str, float] | None
     oldest_s: Mapping[str, float] | None
     failed_items: Mapping[str, float]
     sending_stopped: float
@@ -39,6 +41,7 @@ class Seen:
 def lamps(seen: Seen) -> list[Lamp]:
     """Return a lamp for every alarm."""
     by_queue: dict[AlarmRule, Mapping[str, float] | None] = {
+        alarms.DEAD_JOBS: seen.unacknowledged,
         alarms.DEAD_LETTERS: seen.dead_letters,
         alarms.QUEUE_AGE: seen.oldest_s,
         alarms.ITEMS_FAILED: seen.failed_items,

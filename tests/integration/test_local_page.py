@@ -23,6 +23,7 @@ from skincare.deployment.alarms import ALARM_RULES
 from skincare.deployment.metrics import Metric
 from skincare.deployment.queues import QueueName
 from skincare.jobs.repository import quarantine
+from skincare.jobs.repository.acknowledgements import acknowledge
 from skincare.payments.gateways import GATEWAYS
 from tests.factories import make_order
 from tests.ledger import claim_one, enqueue, let_pass
@@ -248,6 +249,23 @@ class TestTheLamps:
     def test_a_message_of_nobody_lights_its_own(self, looker: Looker, conn: Connection) -> None:
         quarantine.keep(conn, QueueName.PAYMENTS, "{", {}, reason="the body is not JSON")
         assert lit(looker) == ["messages-quarantined"]
+
+    def test_a_dead_job_lights_that_of_its_queue_until_somebody_acknowledges_it(
+        self, looker: Looker, conn: Connection, aws: AwsSession, aws_endpoint: str
+    ) -> None:
+        job = enqueue(conn)
+        claim_one(conn, job.job_id)
+        kill(conn, job.job_id)
+        url = queue_url(aws_endpoint, QueueName.NOTIFICATIONS)
+        aws.client("sqs", PATIENT).send_message(QueueUrl=f"{url}-dead-letters", MessageBody="{}")
+        assert lit(looker) == ["dead-jobs-notifications", "dead-letters-notifications"]
+        acknowledge(conn, {job.job_id: 1}, claimed_identity="ani", reason="waits for 1.3", lasts=timedelta(days=2))
+        assert lit(looker) == []
+        dead = looker.look()["dead"]
+        assert [group["acknowledged"] for group in dead["groups"]] == [1]
+        told = dead["jobs"][0]["acknowledgement"]
+        assert (told["by"], told["reason"]) == ("ani", "waits for 1.3")
+        assert told["until"].endswith("Z")
 
     def test_there_is_one_for_every_rule_that_one_machine_can_judge(self, looker: Looker) -> None:
         names = {lamp["name"] for lamp in looker.look()["lamps"]}

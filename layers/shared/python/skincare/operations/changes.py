@@ -1,6 +1,7 @@
 """What the on-call engineer may change. Each change and its audit are one transaction."""
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -64,6 +65,22 @@ class Changes:
         """
         request = {"deaths": _keyed(deaths), "even_paid": even_paid}
         return self._do("discard", request, lambda conn: changes.discard(conn, deaths, even_paid=even_paid))
+
+    def acknowledge(self, deaths: Mapping[JobId, int], *, lasts: timedelta) -> Change:
+        """Note that somebody knows of dead jobs, still in the death that was looked at; the alarm waits so long."""
+        request = {"deaths": _keyed(deaths), "lasts_s": int(lasts.total_seconds())}
+        identity, reason = self._caller.claimed_identity, self._reason
+        assert reason is not None  # noqa: S101  the request has it
+        return self._do(
+            "acknowledge",
+            request,
+            lambda conn: changes.acknowledge(conn, deaths, claimed_identity=identity, reason=reason, lasts=lasts),
+        )
+
+    def unacknowledge(self, deaths: Mapping[JobId, int]) -> Change:
+        """Take back that somebody knows of these deaths: they count for the alarm again."""
+        request = {"deaths": _keyed(deaths)}
+        return self._do("unacknowledge", request, lambda conn: changes.unacknowledge(conn, deaths))
 
     def cancel(self, job_ids: Sequence[JobId], *, even_paid: bool) -> Change:
         """Cancel jobs that are not finished; payment events as with `discard`."""
