@@ -33,10 +33,9 @@ EvenPaid = Annotated[
 _USUALLY = timedelta(days=7)
 
 
-def _acknowledged_for(text: str) -> timedelta:
-    span = read_span(text)
-    if not timedelta(minutes=1) <= span <= timedelta(days=90):
-        raise ValueError("must be between 1min and 90d")
+def _bounded(span: timedelta | None) -> timedelta | None:
+    if span is not None and not timedelta(minutes=1) <= span <= timedelta(days=90):
+        raise typer.BadParameter("must be between 1min and 90d")
     return span
 
 
@@ -206,7 +205,8 @@ def acknowledge(
         typer.Option(
             "--for",
             metavar="SPAN",
-            parser=parsed_by(_acknowledged_for),
+            parser=parsed_by(read_span),
+            callback=_bounded,
             help="How long: 30min, 12h, up to 90d; a week without it.",
         ),
     ] = None,

@@ -1,6 +1,7 @@
 """Alarms say what broke, whom it hurts and what to do first; each has its runbook and each runbook its alarm."""
 
 import re
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -77,7 +78,7 @@ class TestEveryAlarm:
         assert {parts(alarm)["runbook"] for alarm in alarms_of(templates, stage).values()} <= RUNBOOKS
 
 
-def measured(alarm: dict[str, Any]) -> list[dict[str, Any]]:
+def measured(alarm: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return what an alarm looks at: one metric, or those of its expression."""
     if "Metrics" not in alarm:
         return [alarm]
