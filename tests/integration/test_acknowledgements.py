@@ -355,6 +355,4 @@ def test_in_any_order_only_deaths_that_somebody_knows_of_are_left_out(
         pass
 
     Here.app, Here.conn, Here.owner_url = app, conn, owner_url
-    run_state_machine_as_test(  # type: ignore[no-untyped-call]
-        Here, settings=settings(max_examples=15, stateful_step_count=20, deadline=None)
-    )
+    run_state_machine_as_test(Here, settings=settings(max_examples=15, stateful_step_count=20, deadline=None))

@@ -104,6 +104,7 @@ class TestDlqList:
             "order_numbers",
             "safe",
             "why",
+            "acknowledged",
         ]
         assert list(found["quarantined"][0]) == ["id", "queue", "reason", "size_bytes", "found_at", "last_found_at"]
 

@@ -114,7 +114,8 @@ def kill(conn: Connection, job_id: object) -> None:
     """Dead-letter a job as a failed settle would."""
     conn.execute(
         """
-        UPDATE jobs SET state = 'dead_letter', dead_letter_no = dead_letter_no + 1, lease_token = NULL, leased_at = NULL, lease_until = NULL,
+        UPDATE jobs SET state = 'dead_letter', dead_letter_no = dead_letter_no + 1,
+            lease_token = NULL, leased_at = NULL, lease_until = NULL,
             attempts = 3, last_failed_at = now(), error_class = 'MailRefused', error_message = 'no such user'
         WHERE id = %s""",
         [job_id],

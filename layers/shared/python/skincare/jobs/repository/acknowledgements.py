@@ -84,4 +84,5 @@ def count_dead(conn: Connection) -> dict[QueueName, DeadCount]:
         GROUP BY q.queue""").format(acknowledged=ACKNOWLEDGED),
         {"queues": list(QueueName)},
     )
-    return {QueueName(found.queue): found for found in cur}
+    counts = {found.queue: found for found in cur}
+    return {queue: counts[queue] for queue in QueueName}
