@@ -14,6 +14,7 @@ from bench import (
     document,
     handler,
     invoices,
+    job_life,
     jobs,
     relay,
     results,
@@ -32,6 +33,7 @@ from emulator.processes.stopping import until_stopped
 
 MEASUREMENTS: Mapping[str, Measurement] = {
     "checkout": checkout.throughput,
+    "growth": checkout.growth,
     "enqueue": checkout.enqueue,
     "hot-product": checkout.hot_product,
     "round-trips": round_trips.measure,
@@ -39,6 +41,7 @@ MEASUREMENTS: Mapping[str, Measurement] = {
     "start": start.measure,
     "artefact": artefact.measure,
     "worker": worker.measure,
+    "job-life": job_life.measure,
     "relay": relay.measure,
     "jobs": jobs.measure,
     "webhooks": webhooks.measure,

@@ -10,6 +10,7 @@ from bench.clients import Clients, Outcome, Shopping
 from bench.delay import delayed
 from bench.figure import Figure, at_least, at_most
 from bench.rounds import alternate_us, interleave, percentile, ratios
+from bench.server_cost import ServerCost, never_vacuumed
 from bench.shop import (
     bare_checkout,
     deadlocks,
@@ -17,14 +18,18 @@ from bench.shop import (
     make_checkout_without_job,
     open_shop,
     oversold,
+    place,
     settle_down,
     user,
 )
 from bench.surroundings import BenchDatabase, Effort, Surroundings
 from skincare.database.session import Session
 
-_CONCURRENCY = {1: (500, 0.80), 4: (250, 0.65), 16: (80, 0.60)}
+_CONCURRENCY = {1: (500, 0.75), 4: (250, 0.70), 16: (80, 0.70)}
 """Clients: checkouts of each in a round, and the aim."""
+
+_EARLIER_ORDERS = 1000
+"""A shop that is open: on its first day a figure would say when the server happened to look at its tables."""
 
 _MANY = 16
 _RTT_MS = 1.0
@@ -35,6 +40,7 @@ def throughput(around: Surroundings, effort: Effort) -> Iterator[Figure]:
     """Our clients over pgbench, both calling the same statement."""
     with around.database() as database, Clients(_MANY) as clients:
         open_shop(database.owner)
+        _sell(database, _EARLIER_ORDERS)
         for number, (checkouts, aim) in _CONCURRENCY.items():
             each = effort.times(checkouts)
             for side in ("ours", "pgbench"):
@@ -55,6 +61,49 @@ def throughput(around: Surroundings, effort: Effort) -> Iterator[Figure]:
                 aim=at_least(aim),
                 parts={f"{side} (per s)": median(rates) for side, rates in values.items()},
             )
+
+
+def _sell(database: BenchDatabase, orders: int) -> None:
+    """Place orders through a session of its own: nobody who is measured knows the tables as they were before."""
+    fill_carts(database.owner, "earlier", clients=1, each=orders)
+    settle_down(database.owner)
+    with Session.open(database.url) as conn:
+        for number in range(1, orders + 1):
+            place(conn, user("earlier", 0, number))
+
+
+def growth(around: Surroundings, effort: Effort) -> Iterator[Figure]:
+    """What a checkout costs the server: the same session after many orders over after few, in an empty shop.
+
+    Autovacuum is off: a session plans while there are no orders, and nothing tells it that there are many.
+    """
+    window, few, many = effort.times(200), effort.times(200), effort.times(2000)
+    ratio, parts = [], {}
+    for turn in range(min(effort.rounds, 3)):
+        with around.database() as database, Session.open(database.url) as conn:
+            never_vacuumed(database.owner)
+            open_shop(database.owner)
+            fill_carts(database.owner, "growth", clients=1, each=many + window)
+            settle_down(database.owner)
+            cost = ServerCost(database.owner, [conn])
+            spent = {}
+            for number in range(1, many + window + 1):
+                if number in {few + 1, many + 1}:
+                    cost.lap()
+                place(conn, user("growth", 0, number))
+                if number in {few + window, many + window}:
+                    spent[number - window] = cost.lap().per(window)
+        ratio.append(spent[many].cpu_us / spent[few].cpu_us)
+        for orders, each in spent.items():
+            parts[f"CPU after {orders} orders, round {turn + 1} (µs)"] = each.cpu_us
+        parts[f"WAL, round {turn + 1} (B)"] = spent[many].wal_bytes
+    yield Figure(
+        "checkout.growth",
+        f"server CPU of a checkout after {many} orders ÷ after {few}, one session, no autovacuum",
+        ratio,
+        aim=at_most(1.05),
+        parts=parts,
+    )
 
 
 def _ours(clients: Clients, database: BenchDatabase, number: int, each: int, rounds: int) -> Callable[[], float]:

@@ -12,7 +12,6 @@ import psycopg
 
 from bench.peers import statements
 from bench.shopfront import logs_unseen
-from skincare.adapters.memory_queue import MemoryQueue
 from skincare.database.connection import Database, StaticCredentials
 from skincare.deployment.queues import QueueName
 from skincare.jobs.catalog import JobPayload
@@ -20,6 +19,7 @@ from skincare.jobs.envelope import Envelope
 from skincare.jobs.ports import QueuePair, ReceivedMessage
 from skincare.jobs.registry import Registry
 from skincare.jobs.worker import Worker
+from tests.fakes.queue import MemoryQueue
 
 
 class Confirm(JobPayload):

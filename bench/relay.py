@@ -1,11 +1,12 @@
-"""The relay: rows per second in batches, beside one send_message per row to the same stub."""
+"""The relay: its CPU and its rows per second in batches, beside one send_message per row to the same stub."""
 
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from statistics import median
-from time import perf_counter
+from time import perf_counter, process_time
 
 from bench.figure import Figure, at_least
 from bench.rounds import interleave, ratios
@@ -66,18 +67,25 @@ def measure(around: Surroundings, effort: Effort) -> Iterator[Figure]:
             "send_message and mark per row": (row_by_row, effort.times(_SINGLE_ROWS)),
         }
         values = interleave(
-            {name: partial(_rate, database, lender, *way) for name, way in ways.items()},
+            {name: partial(_publish_all, database, lender, *way) for name, way in ways.items()},
             rounds=effort.rounds + 1,
         )
-        rates = {name: each[1:] for name, each in values.items()}
+        rounds = {name: each[1:] for name, each in values.items()}
         lender.close()
-        parts = {f"{name} (rows/s)": median(each) for name, each in rates.items()}
+        rates = {name: [each.rows_per_s for each in taken] for name, taken in rounds.items()}
+        cpu = {name: [each.cpu_us_per_row for each in taken] for name, taken in rounds.items()}
+        yield Figure(
+            "relay.cpu",
+            "one boto3 send_message per row, marked together ÷ relay, CPU of the process per row",
+            ratios(cpu["send_message per row"], cpu["relay"]),
+            aim=at_least(16),
+            parts={f"{name} (µs)": median(each) for name, each in cpu.items()},
+        )
         yield Figure(
             "relay.rows",
             "relay, rows per second ÷ one boto3 send_message per row, marked together",
             ratios(rates["relay"], rates["send_message per row"]),
-            aim=at_least(12),
-            parts=parts,
+            parts={f"{name} (rows/s)": median(each) for name, each in rates.items()},
         )
         yield Figure(
             "relay.rows-naive",
@@ -86,8 +94,17 @@ def measure(around: Surroundings, effort: Effort) -> Iterator[Figure]:
         )
 
 
-def _rate(database: BenchDatabase, lender: Database, publish: Callable[[list[DueJob]], object], rows: int) -> float:
-    """Return how many rows per second are taken, sent and marked, in takes of the relay's size."""
+@dataclass(frozen=True)
+class _Round:
+    rows_per_s: float
+    cpu_us_per_row: float
+    """Of this process with all its threads: neither the database's nor the stub's."""
+
+
+def _publish_all(
+    database: BenchDatabase, lender: Database, publish: Callable[[list[DueJob]], object], rows: int
+) -> _Round:
+    """Take, send and mark rows, in takes of the relay's size."""
     database.owner.execute("TRUNCATE jobs CASCADE")
     database.owner.execute(
         """
@@ -100,7 +117,7 @@ def _rate(database: BenchDatabase, lender: Database, publish: Callable[[list[Due
     )
     settle_down(database.owner)
     done = 0
-    started = perf_counter()
+    cpu, started = process_time(), perf_counter()
     while True:
         with lender.connection() as conn:
             due = outbox.take_due(conn, limit=TAKE_LIMIT)
@@ -108,7 +125,7 @@ def _rate(database: BenchDatabase, lender: Database, publish: Callable[[list[Due
             break
         publish(due)
         done += len(due)
-    took = perf_counter() - started
+    took, cpu = perf_counter() - started, process_time() - cpu
     if done != rows:
         raise RuntimeError(f"{done} of {rows} rows were taken")
-    return rows / took
+    return _Round(rows / took, cpu / rows * 1e6)

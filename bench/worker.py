@@ -15,7 +15,6 @@ from bench.shop import fill_carts, mail_jobs, open_shop, place, settle_down, use
 from bench.shopfront import environment, logs_unseen
 from bench.surroundings import BenchDatabase, Effort, Surroundings
 from skincare.adapters.aws import AwsSession
-from skincare.adapters.memory_queue import MemoryQueue
 from skincare.adapters.s3 import S3ObjectStore
 from skincare.adapters.webhook_secrets import SecretsManagerWebhookSecrets
 from skincare.app import App
@@ -29,6 +28,7 @@ from skincare.jobs.ports import QueuePair, ReceivedMessage
 from skincare.jobs.publisher import Publisher
 from skincare.jobs.worker import Worker
 from skincare.notifications.ports import Email, EmailSender
+from tests.fakes.queue import MemoryQueue
 from worker.registry import REGISTRY
 
 PROVIDER_S = 0.3

@@ -8,8 +8,8 @@ import pytest
 
 from emulator.postgres import PostgresServer
 from emulator.postgres.binaries import wheel_folder
-from tests.database import TemplateDatabase, migrated_template
 from tests.support import randomness
+from tests.support.database import TemplateDatabase, migrated_template
 from tests.support.randomness import random_seed, times
 from tests.support.scratch import scratch_folder
 

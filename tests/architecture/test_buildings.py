@@ -10,13 +10,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.architecture.tree import python_modules, text_of
+from tests.architecture.tree import ROOT, python_modules, text_of
 
 EMULATED_WITH = {"boto3", "botocore", "joserfc", "moto", "types_boto3_sqs", "werkzeug"}
 """Besides the standard library; awslambdaric and the PostgreSQL wheel are found by name when they are started."""
 
-TESTED_WITH = EMULATED_WITH | {"emulator", "psycopg", "pytest", "tests"}
-TESTS_THAT_SERVE = ("tests.architecture.tree", "tests.emulator", "tests.local_system", "tests.support")
+TESTED_WITH = EMULATED_WITH | {"emulator", "hypothesis", "psycopg", "pytest", "tests"}
 
 MACHINERY = (
     "asyncio",
@@ -53,16 +52,26 @@ def strangers(source: str, friends: set[str]) -> list[str]:
     return [name for name in imported(source) if name.partition(".")[0] not in friends | sys.stdlib_module_names]
 
 
+def served_by(names: list[str]) -> list[str]:
+    """Return these tests and whatever of the tests they import, directly or not."""
+    found: set[str] = set()
+    left = set(names)
+    while left:
+        found |= left
+        modules = {each for name in left for each in imported(text_of(name)) if each.startswith("tests.")}
+        paths = {f"{path.replace('.', '/')}.py" for each in modules for path in (each, each.rpartition(".")[0])}
+        left = {path for path in paths if (ROOT / path).is_file()} - found
+    return sorted(found)
+
+
 class TestTheEmulator:
     @pytest.mark.parametrize("name", python_modules(("emulator/",)))
     def test_knows_itself_and_a_few_libraries(self, name: str) -> None:
         assert strangers(text_of(name), EMULATED_WITH | {"emulator"}) == []
 
-    @pytest.mark.parametrize("name", python_modules(("tests/emulator/", "tests/local_system.py", "tests/support/")))
+    @pytest.mark.parametrize("name", served_by(python_modules(("tests/emulator/",))))
     def test_is_tested_without_the_shop(self, name: str) -> None:
-        source = text_of(name)
-        ours = [each for each in imported(source) if each.startswith("tests.") and not below(each, TESTS_THAT_SERVE)]
-        assert (strangers(source, TESTED_WITH | {"hypothesis"}), ours) == ([], [])
+        assert strangers(text_of(name), TESTED_WITH) == []
 
 
 class TestTheLocalShop:

@@ -5,10 +5,10 @@ import re
 import pytest
 
 from infra.stage import STAGES
-from tests import aws_commands
+from tests.architecture import aws_commands
 from tests.architecture.test_documents import DOCUMENTS
 from tests.architecture.tree import text_of
-from tests.typed_commands import commands_in, flaw_of, runbook_commands
+from tests.support.typed_commands import commands_in, flaw_of, runbook_commands
 
 LIVING = [name for name in DOCUMENTS if not name.startswith("docs/decisions/")]
 

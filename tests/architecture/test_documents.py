@@ -8,6 +8,7 @@ import pytest
 from api import problems
 from api.app import ROUTES
 from api.problem import ProblemType
+from infra.routes_page import page
 from skincare.payments.gateways import GATEWAYS
 from skincare.payments.gateways.webhooks import READERS
 from tests.architecture.tree import ROOT, text_of, tracked_files
@@ -151,8 +152,9 @@ class TestACommand:
 
 
 class TestTheHttpDocument:
-    def test_names_every_route(self) -> None:
+    def test_has_a_row_for_each_route_as_it_is(self) -> None:
         text = text_of("docs/http.md")
+        assert page(text) == text, "docs/http.md is stale: run `make openapi`"
         assert [route for route in ROUTES if f"| `{route.method} {route.path}` |" not in text] == []
 
     def test_names_every_problem_with_its_status(self) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.http import http_event
 from tests.support.copied_tree import copied_tree, run
+from tests.support.http import http_event
 
 CLASS = """
 

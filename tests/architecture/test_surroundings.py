@@ -13,8 +13,8 @@ from tests.architecture.tree import ROOT
 SELECTION = [
     "tests/emulator/test_postgres_server.py::TestClosedFolders",
     "tests/emulator/test_postgres_server.py::TestOtherBinaries",
-    "tests/unit/test_local_state.py",
-    "tests/unit/test_invoice_pdf.py",
+    "tests/unit/local/test_state.py",
+    "tests/unit/invoices/test_invoice_pdf.py",
 ]
 
 

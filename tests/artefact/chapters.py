@@ -13,14 +13,14 @@ from psycopg import Connection
 from skincare.deployment.queues import QueueName
 from skincare.identifiers import OrderNumber
 from skincare.jobs.catalog import GenerateInvoicePdf, JobPayload, SendConfirmationEmail, SendRefund
-from tests import ledger
 from tests.artefact.deployed import STAGE, Deployed, mails
-from tests.factories import make_order
-from tests.http import http_event
-from tests.local_system import wait_for
-from tests.oncall import dead_job
-from tests.payments import make_attempt, order_status
-from tests.webhooks import webhook_of
+from tests.support import ledger
+from tests.support.factories import make_order
+from tests.support.http import http_event
+from tests.support.local_system import wait_for
+from tests.support.oncall import dead_job
+from tests.support.payments import make_attempt, order_status
+from tests.support.webhooks import webhook_of
 
 CUSTOMER = {"sub": "customer-1", "email": "buyer@example.com"}
 PATHS = {

@@ -32,7 +32,7 @@ from skincare.deployment.queues import QueueName
 from tests.artefact.calls import RecordedAws
 from tests.artefact.runtime import INTERPRETER, make_runtime
 from tests.infra.templates import ACCOUNT, REGION, Resource, Templates
-from tests.webhooks import BODIES, SECRETS
+from tests.support.webhooks import BODIES, SECRETS
 
 PATIENCE = timedelta(seconds=60)
 NOBODY = "http://127.0.0.1:9"

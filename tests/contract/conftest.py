@@ -7,7 +7,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from tests.moto_server import aws, aws_endpoint
+from tests.support.aws import aws, aws_endpoint
 
 __all__ = ["aws", "aws_endpoint"]
 

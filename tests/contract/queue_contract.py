@@ -8,7 +8,7 @@ import pytest
 
 from skincare.adapters.message_limits import MAX_BYTES
 from skincare.jobs.ports import OutgoingMessage, Queue, QueueUnavailable, ReceivedMessage
-from tests.moto_server import ShiftedClock
+from tests.support.aws import ShiftedClock
 
 VISIBILITY = timedelta(seconds=30)
 RETENTION = timedelta(days=4)

@@ -26,7 +26,7 @@ from skincare.notifications.ports import (
     EmailUndeliverable,
 )
 from tests.fakes.email import FakeEmailSender
-from tests.moto_server import PATIENT
+from tests.support.aws import PATIENT
 
 REGION = "ap-southeast-3"
 

@@ -15,8 +15,8 @@ from skincare.payments.models import Attempt, Closing, EventStatus
 from skincare.payments.ports import GatewayClient
 from tests.contract.gateway_client_contract import Bench, GatewayClientContract, new_attempt
 from tests.fakes.gateway_client import FakeGatewayClient, report_of
-from tests.payment_gateways import KEYS, NOBODY, payment_gateways
-from tests.webhooks import SECRETS, FixedSecrets
+from tests.support.payment_gateways import KEYS, NOBODY, payment_gateways
+from tests.support.webhooks import SECRETS, FixedSecrets
 
 OURS = "standard_webhooks"
 

@@ -33,10 +33,10 @@ from skincare.payments.gateways.standard_webhooks.client import StandardWebhooks
 from skincare.payments.gateways.xendit.client import XenditClient
 from skincare.payments.models import Attempt, Closing, EventStatus, Refund, Report
 from skincare.payments.ports import GatewayClient
-from tests.log import recorded_log
-from tests.payment_gateways import payment_gateways
-from tests.scripted_service import Reply, ScriptedService, http
-from tests.webhooks import FixedSecrets
+from tests.support.log import recorded_log
+from tests.support.payment_gateways import payment_gateways
+from tests.support.scripted_service import Reply, ScriptedService, http
+from tests.support.webhooks import FixedSecrets
 
 CANARY = "canary-server-key"
 KEYS = FixedSecrets(dict.fromkeys(("midtrans", "standard_webhooks", "xendit_api"), (CANARY,)))

@@ -18,7 +18,7 @@ from skincare.adapters.s3 import S3ObjectStore
 from skincare.errors import ConfigurationError
 from skincare.invoices.ports import ObjectStore, ObjectStoreUnavailable
 from tests.fakes.object_store import FakeObjectStore
-from tests.moto_server import PATIENT
+from tests.support.aws import PATIENT
 
 REGION = "ap-southeast-3"
 PDF = "application/pdf"

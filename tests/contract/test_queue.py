@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from skincare.adapters.aws import AwsSession
-from skincare.adapters.memory_queue import MemoryQueue
 from skincare.adapters.sqs import SqsQueue
 from skincare.config import AwsKeys
 from skincare.jobs.ports import OutgoingMessage, Queue, ReceivedMessage
@@ -25,7 +24,8 @@ from tests.contract.queue_contract import (
     QueueContract,
     take,
 )
-from tests.moto_server import PATIENT, ShiftedClock, create_queue, queue_arn
+from tests.fakes.queue import MemoryQueue
+from tests.support.aws import PATIENT, ShiftedClock, create_queue, queue_arn
 from tests.support.randomness import Times
 
 

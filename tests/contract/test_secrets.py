@@ -19,7 +19,7 @@ from skincare.adapters.secrets import SecretsManagerDatabaseCredentials
 from skincare.database.connection import Database, DatabaseUnavailable
 from skincare.errors import ConfigurationError
 from skincare.observability import describe
-from tests.moto_server import PATIENT
+from tests.support.aws import PATIENT
 
 BASE_URL = "postgresql://proxy.example.com:5432/skincare?sslmode=verify-full"
 AWKWARD = "p@ss:w/ord?#[]%25 \"é+&='\\🌸"

@@ -18,9 +18,9 @@ from skincare.adapters.json_api import LONGEST_ANSWER
 from skincare.adapters.sqs import WHILE_A_CUSTOMER_WAITS, SqsQueue
 from skincare.config import AwsKeys
 from skincare.jobs.ports import EnqueueFailure, OutgoingMessage
-from tests.log import RecordedLog, recorded_log
-from tests.scripted_service import DEADLINE_S, Reply, ScriptedService, http
-from tests.unit.test_sigv4 import of_botocore
+from tests.support.log import RecordedLog, recorded_log
+from tests.support.scripted_service import DEADLINE_S, Reply, ScriptedService, http
+from tests.unit.adapters.test_sigv4 import of_botocore
 
 REGION = "ap-southeast-3"
 KEYS = AwsKeys("canary-id", "canary-secret", "canary-token")

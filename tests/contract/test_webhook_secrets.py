@@ -8,8 +8,8 @@ import pytest
 from skincare.adapters.aws import AwsSession
 from skincare.adapters.webhook_secrets import SecretsManagerWebhookSecrets
 from skincare.payments.errors import GatewayUnknown, SecretsUnavailable
-from tests.log import recorded_log
-from tests.moto_server import PATIENT
+from tests.support.aws import PATIENT
+from tests.support.log import recorded_log
 
 
 class Clock:

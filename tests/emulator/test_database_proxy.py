@@ -13,7 +13,7 @@ from emulator.postgres import PostgresServer
 from emulator.postgres.database_proxy import start_database_proxy
 from emulator.processes.children import Children
 from emulator.switches import Fault, Switches
-from tests.local_system import wait_for
+from tests.support.local_system import wait_for
 
 
 class Way:

@@ -12,7 +12,7 @@ import pytest
 from emulator.functions.function import Function, FunctionStopped, InvocationFailed
 from emulator.log.logbook import LogBook
 from emulator.queues.event_source import EventSource
-from tests.local_system import pool_of, sample, wait_for
+from tests.support.local_system import pool_of, sample, wait_for
 from tests.support.moto import ShiftedClock
 
 if TYPE_CHECKING:

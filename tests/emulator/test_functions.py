@@ -14,7 +14,7 @@ import pytest
 from emulator.functions.function import InvocationFailed
 from emulator.functions.pool import FunctionPool
 from emulator.functions.runtime_api import MAXIMUM_PAYLOAD
-from tests.local_system import PATIENCE, SAMPLES, is_running, pids_of, pool_of, sample, wait_for
+from tests.support.local_system import PATIENCE, SAMPLES, is_running, pids_of, pool_of, sample, wait_for
 
 
 def invoke(pool: FunctionPool, event: Any, *, patience: timedelta = PATIENCE) -> Any:
@@ -160,7 +160,7 @@ class TestThePoolOfAFunction:
 PARENT = """
 import sys
 from pathlib import Path
-from tests.local_system import PATIENCE, pids_of, pool_of, sample
+from tests.support.local_system import PATIENCE, pids_of, pool_of, sample
 with pool_of(sample("samples.obey"), Path(sys.argv[1])) as pool:
     pool.invoke(b"{}", patience=PATIENCE)
     print(pids_of(pool)[0], flush=True)

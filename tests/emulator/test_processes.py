@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from emulator.processes.children import Children, ChildrenStopped, ProcessIdentity, identify, is_alive, stop_leftovers
-from tests.local_system import wait_for
+from tests.support.local_system import wait_for
 
 SLEEP = [sys.executable, "-c", "import signal; signal.pause()"]
 

@@ -8,7 +8,7 @@ import pytest
 from emulator.log.logbook import LogBook
 from emulator.processes.threads import start_loop, start_thread
 from tests.architecture.tree import ROOT
-from tests.local_system import wait_for
+from tests.support.local_system import wait_for
 
 STARTS = re.compile(r"threading\.Thread\(")
 MAY_START_THEM = {

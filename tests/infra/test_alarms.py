@@ -15,7 +15,7 @@ from skincare.deployment.functions import FUNCTIONS
 from skincare.deployment.queues import QueueName
 from tests.architecture.tree import LAMBDA_CODE, ROOT, python_modules, text_of, tracked_files
 from tests.infra.templates import Resource, Templates, as_list
-from tests.typed_commands import flaw_of
+from tests.support.typed_commands import flaw_of
 
 DESCRIPTION = re.compile(
     r"(?P<broke>[A-Z].+?\.) (?P<hurts>[A-Z].+\.) Runbook: docs/runbooks/(?P<runbook>[a-z-]+)\.md\. First: (?P<first>.+)"

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.http import http_event
 from tests.infra.templates import Templates
 from tests.support.copied_tree import copied_tree, run
+from tests.support.http import http_event
 
 FOLDER = {
     "__init__.py": '"""Tukar, which does not exist."""\n',

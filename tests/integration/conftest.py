@@ -10,8 +10,8 @@ from psycopg.sql import SQL, Identifier
 
 from emulator.postgres import PostgresServer
 from skincare.app import App
-from tests.http import open_app
-from tests.moto_server import aws, aws_endpoint
+from tests.support.aws import aws, aws_endpoint
+from tests.support.http import open_app
 
 __all__ = ["aws", "aws_endpoint"]
 

@@ -16,7 +16,7 @@ import pytest
 from emulator.loopback.ports import free_port
 from emulator.processes.children import ProcessIdentity, identify, is_alive
 from local.state import StateFolder
-from tests.local_system import wait_for
+from tests.support.local_system import wait_for
 
 START = timedelta(seconds=90)
 """A start takes a few seconds, unless everything else runs at the same time."""

@@ -19,7 +19,7 @@ from emulator.processes.children import is_alive
 from local.customer import Customer
 from local.tokens import token_issuer
 from tests.journey.conftest import Command, Terminals, family_of
-from tests.local_system import wait_for
+from tests.support.local_system import wait_for
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for children in /proc")
 

@@ -13,10 +13,10 @@ from multiprocessing.context import ForkServerContext
 _PRELOADED = (
     "boto3",
     "rich.progress",
-    "tests.crash_process",
-    "tests.money_crash_process",
-    "tests.redrive_kills",
-    "tests.worker_kills",
+    "tests.support.crash_process",
+    "tests.integration.payments.money_crash_process",
+    "tests.integration.operations.redrive_kills",
+    "tests.integration.jobs.worker_kills",
 )
 
 

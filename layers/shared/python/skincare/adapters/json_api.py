@@ -140,8 +140,10 @@ class JsonApi:
         done = False
         try:
             try:
-                connection.request("POST", "/", body, dict(headers))
-                response = connection.getresponse()
+                # In one piece, which http.client's own `request` sends in two packets and with a third more CPU.
+                connection.send(_request(headers, body))
+                response = http.client.HTTPResponse(connection.sock, method="POST")
+                response.begin()
             except (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError):
                 raise _HungUp from None
             content = response.read(LONGEST_ANSWER + 1)
@@ -155,7 +157,7 @@ class JsonApi:
         except (OSError, http.client.HTTPException):
             code = "ResponseStreamingError"
         except ValueError:
-            # Of http.client, which quotes the header: a key or region that no header can hold.
+            # A key or region that no header can hold.
             code = "InvalidHeader"
         finally:
             if done:
@@ -163,6 +165,15 @@ class JsonApi:
             else:
                 connection.close()
         raise NoAnswer(code)
+
+
+def _request(headers: Mapping[str, str], body: bytes) -> bytes:
+    """Return the bytes of a POST to `/`; raises `ValueError` for a header that would become two."""
+    values = {**headers, "accept-encoding": "identity", "content-length": str(len(body))}
+    if any("\r" in value or "\n" in value for value in values.values()):
+        raise ValueError("a header has a line break")
+    head = "".join(f"{name}: {value}\r\n" for name, value in values.items())
+    return f"POST / HTTP/1.1\r\n{head}\r\n".encode("latin-1") + body
 
 
 class _HungUp(Exception):

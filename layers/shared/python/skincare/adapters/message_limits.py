@@ -41,10 +41,14 @@ def refusal_of(message: OutgoingMessage) -> str | None:
 
 def size_of(message: OutgoingMessage) -> int:
     """Return the bytes that count towards `MAX_BYTES`; the message must be free of lone surrogates."""
-    size = len(message.body.encode())
+    size = _bytes_of(message.body)
     for name, value in message.attributes.items():
-        size += len(name.encode()) + _STRING_TYPE_BYTES + len(value.encode())
+        size += _bytes_of(name) + _STRING_TYPE_BYTES + _bytes_of(value)
     return size
+
+
+def _bytes_of(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
 
 
 def chunks(entries: Sequence[Entry]) -> Iterator[list[Entry]]:

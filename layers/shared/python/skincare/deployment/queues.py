@@ -11,7 +11,7 @@ class QueueLimits:
     """How one queue is drained. Times are whole seconds.
 
     The rules that tie the numbers together (AWS: "Using Lambda with Amazon SQS", "Configuring an event
-    source") are properties here and are checked for every queue by tests/unit/test_queues.py.
+    source") are properties here and are checked for every queue by tests/unit/jobs/test_queues.py.
     """
 
     batch_size: int

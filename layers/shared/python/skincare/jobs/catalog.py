@@ -203,22 +203,10 @@ class ReconcilePayments(JobPayload):
     """Three in the morning in Jakarta."""
 
 
-PAYLOADS: tuple[type[JobPayload], ...] = (
-    SendConfirmationEmail,
-    ProcessPayment,
-    SendPaymentReceivedEmail,
-    SendOrderCancelledEmail,
-    SendOrderExpiredEmail,
-    SendRefundEmail,
-    GenerateInvoicePdf,
-    GenerateCreditNotePdf,
-    ExpireOrder,
-    SendRefund,
-    ReconcilePayments,
-)
-"""Every job type there is."""
+PAYLOADS: tuple[type[JobPayload], ...] = tuple(JobPayload.__subclasses__())
+"""Every job type there is: the classes above."""
 
-CHORES: tuple[JobPayload, ...] = (ReconcilePayments(),)
+CHORES = tuple(payload() for payload in PAYLOADS if payload.daily_at is not None)
 """The jobs that the relay schedules for every day."""
 
 BUDGETS = {payload.job_type: payload.budget for payload in PAYLOADS}

@@ -8,6 +8,8 @@ from uuid import UUID
 from skincare.errors import SkincareError
 from skincare.identifiers import JobId
 
+_ENCODER = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))
+
 
 class EnvelopeUndecodable(SkincareError):
     """A message body that is not one of our envelopes; the message says what is wrong, not what it holds."""
@@ -27,7 +29,7 @@ class Envelope:
         body: dict[str, Any] = {"id": str(self.job_id), "type": self.job_type, "payload": self.payload}
         if self.dead_letter_no is not None:
             body["dead_letter_no"] = self.dead_letter_no
-        return json.dumps(body, ensure_ascii=True, separators=(",", ":"))
+        return _ENCODER.encode(body)
 
 
 def decode(body: str) -> Envelope:

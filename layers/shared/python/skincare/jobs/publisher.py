@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 from skincare.database.connection import Database
 from skincare.deployment.queues import QueueName
@@ -14,6 +15,7 @@ from skincare.jobs.ports import EnqueueFailure, OutgoingMessage, Queue, Queues
 from skincare.jobs.repository import outbox
 from skincare.observability import describe, logger
 
+_JOBS_IN_A_LINE = 10
 _ILLEGAL = re.compile("[\x00-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -80,14 +82,7 @@ class Publisher:
             return
         with self._database.connection() as conn:
             outbox.mark_published(conn, sent)
-        for job in sent:
-            logger.info(
-                "job.dead_letter_sent" if job.dead_letter else "job.published",
-                job_id=job.job_id,
-                job_type=job.job_type,
-                order_number=job.order_number,
-                job_request_id=job.request_id,
-            )
+        _log_sent(sent)
 
     def _settle_refusal(self, queue: Queue, job: DueJob, failure: EnqueueFailure) -> None:
         """Bury a job whose message can never be sent; send a dead letter without its payload instead.
@@ -103,6 +98,25 @@ class Publisher:
             outbox.dead_letter_refused(
                 conn, [job], error_class="PublishRefused", error_message=f"SQS refused the message ({failure.code})"
             )
+
+
+def _log_sent(jobs: list[DueJob]) -> None:
+    """Log one job by itself and several in lines of ten: a line each was a third of the relay's CPU."""
+    kind = "dead_letter_sent" if jobs[0].dead_letter else "published"
+    if len(jobs) == 1:
+        logger.info(f"job.{kind}", **_identity(jobs[0]))
+        return
+    for start in range(0, len(jobs), _JOBS_IN_A_LINE):
+        logger.info(f"jobs.{kind}", jobs=[_identity(job) for job in jobs[start : start + _JOBS_IN_A_LINE]])
+
+
+def _identity(job: DueJob) -> dict[str, Any]:
+    return {
+        "job_id": job.job_id,
+        "job_type": job.job_type,
+        "order_number": job.order_number,
+        "job_request_id": job.request_id,
+    }
 
 
 def _send(queue: Queue, due: list[DueJob]) -> dict[int, EnqueueFailure]:

@@ -174,7 +174,7 @@ def mark_applied(conn: Connection, event_id: EventId, confirmed: Report | None =
     return cur.rowcount == 1
 
 
-def quarantine_overdue(conn: Connection, event_id: EventId, *, flaw: str, after: timedelta) -> bool:
+def quarantine(conn: Connection, event_id: EventId, *, flaw: str, after: timedelta = timedelta(0)) -> bool:
     """Set an event aside for a person if it was received longer ago than `after`; False where it was not."""
     cur = conn.execute(
         """

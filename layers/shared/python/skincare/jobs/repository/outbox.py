@@ -144,16 +144,6 @@ def take_these(conn: Connection, job_ids: Sequence[JobId]) -> list[DueJob]:
 
 
 def _due_job(row: dict[str, Any]) -> DueJob:
-    reason = Reason(
-        dead_letter_no=row["dead_letter_no"],
-        error_class=row["error_class"] or "Unknown",
-        error_message=row["error_message"] or "",
-        attempts=row["attempts"],
-        crashes=row["crashes"],
-        first_failed_at=row["first_failed_at"],
-        last_failed_at=row["last_failed_at"],
-        release=row["release"],
-    )
     return DueJob(
         job_id=row["id"],
         job_type=row["job_type"],
@@ -163,7 +153,20 @@ def _due_job(row: dict[str, Any]) -> DueJob:
         request_id=row["request_id"],
         trace_id=row["trace_id"],
         order_number=row["order_number"],
-        dead_letter=reason if row["dead"] else None,
+        dead_letter=_reason(row) if row["dead"] else None,
+    )
+
+
+def _reason(row: dict[str, Any]) -> Reason:
+    return Reason(
+        dead_letter_no=row["dead_letter_no"],
+        error_class=row["error_class"] or "Unknown",
+        error_message=row["error_message"] or "",
+        attempts=row["attempts"],
+        crashes=row["crashes"],
+        first_failed_at=row["first_failed_at"],
+        last_failed_at=row["last_failed_at"],
+        release=row["release"],
     )
 
 

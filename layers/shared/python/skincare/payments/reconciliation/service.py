@@ -24,12 +24,14 @@ from skincare.payments.errors import GatewayRefused, ReconciliationUnfinished
 from skincare.payments.findings.models import Finding, Owed
 from skincare.payments.findings.repository.findings import open_findings
 from skincare.payments.findings.service import look_through
+from skincare.payments.orphans import repository as orphans
 from skincare.payments.ports import Gateways
 from skincare.payments.reconciliation import repository
 from skincare.payments.reconciliation.repository import Unattended
 
 _PER_KIND = 200
 _PER_RUN = 20
+_ORPHANS_PER_RUN = 1000
 # A gateway may take its whole timeout for each answer, and a job has fifteen seconds.
 _ASK_FOR_S = 4.0
 _LOOK_FOR_S = 4.0
@@ -46,12 +48,17 @@ class Reconciliation:
 
 
 def check(database: Database, *, within_s: float = _LOOK_FOR_S) -> Reconciliation:
-    """Enqueue jobs that are missing, and write down what does not add up. Several runs at once do no harm.
+    """Enqueue jobs that are missing, set orphaned events aside, and write down what does not add up.
 
-    One that is not finished within its time goes on where it was, the next time that somebody asks.
+    Several runs at once do no harm. One that is not finished within its time goes on where it was, the next time that
+    somebody asks.
     """
-    with database.connection() as conn, conn.transaction():
-        mended = mend(conn)
+    with database.connection() as conn:
+        with conn.transaction():
+            mended = mend(conn)
+        orphaned = orphans.set_aside(conn, after=ProcessPayment.budget, limit=_ORPHANS_PER_RUN)
+    for event_id in orphaned:
+        logger.error("payment.event_quarantined", event_id=event_id, flaw=orphans.FLAW)
     looked = look_through(database, within_s=within_s)
     mended += tuple(map(unattended, looked.enqueued))
     with database.connection() as conn:

@@ -1,0 +1,107 @@
+"""A worker that is hit by what is switched on: real containers, and the ledger that says who has which job."""
+
+import json
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from psycopg import Connection
+
+from emulator.functions.function import FunctionStopped
+from emulator.log.logbook import LogBook
+from emulator.switches import Switches
+from local.chaos import Switch
+from local.troubled_worker import Poison, TroubledWorker
+from skincare.jobs.envelope import Envelope
+from tests.support.ledger import claim_one, enqueue
+from tests.support.local_system import PATIENCE, pids_of, pool_of, sample, wait_for
+
+
+def batch(*job_ids: object) -> bytes:
+    """Return the event of a batch."""
+    bodies = [Envelope(job_id, "send_confirmation_email", {}).encode() for job_id in job_ids]  # type: ignore[arg-type]
+    return json.dumps({"Records": [{"body": body} for body in (*bodies, "of a stranger")]}).encode()
+
+
+@pytest.fixture
+def switches(tmp_path: Path) -> Switches:
+    return Switches(tmp_path / "switches")
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[LogBook]:
+    log = LogBook(tmp_path / "logs", None)
+    yield log
+    log.close()
+
+
+class TestAPoisonedJob:
+    def test_takes_its_worker_down_and_its_batch_may_come_again_at_once(
+        self, conn: Connection, database_url: str, switches: Switches, log: LogBook, tmp_path: Path
+    ) -> None:
+        poisoned, neighbour = enqueue(conn), enqueue(conn)
+        for job in (poisoned, neighbour):
+            claim_one(conn, job.job_id)
+        switches.turn(Switch.POISON_JOB, on=True)
+        with pool_of(sample("samples.hold"), tmp_path) as pool:
+            worker = TroubledWorker(pool, switches=switches, poison=Poison(database_url, switches), log=log)
+            pool.start()
+            wait_for(lambda: pids_of(pool), "a container")
+            [pid] = pids_of(pool)
+            with pytest.raises(FunctionStopped):
+                worker.invoke(batch(poisoned.job_id, neighbour.job_id), patience=PATIENCE)
+            wait_for(lambda: pids_of(pool) not in ([], [pid]), "another container")
+        ended = conn.execute("SELECT count(*) FROM jobs WHERE state = 'processing' AND lease_until <= now()").fetchone()
+        assert ended == (2,)
+
+    def test_is_the_first_that_comes_until_the_switch_is_turned_again(
+        self, database_url: str, switches: Switches
+    ) -> None:
+        poison = Poison(database_url, switches)
+        assert poison.among(["a"]) is None
+        switches.turn(Switch.POISON_JOB, on=True)
+        assert poison.among([]) is None
+        assert poison.among(["b", "c"]) == "b"
+        assert poison.among(["c"]) is None
+        assert poison.among(["c", "b"]) == "b"
+        poison.killed()
+        poison.missed()
+        assert poison.among(["b"]) == "b"
+        # Turned on again before anybody looked.
+        switches.turn(Switch.POISON_JOB, on=False)
+        switches.turn(Switch.POISON_JOB, on=True)
+        assert poison.among(["c", "b"]) == "c"
+
+    def test_that_was_done_too_fast_leaves_its_poison_to_the_next(
+        self, conn: Connection, database_url: str, switches: Switches, log: LogBook, tmp_path: Path
+    ) -> None:
+        job = enqueue(conn)
+        switches.turn(Switch.POISON_JOB, on=True)
+        poison = Poison(database_url, switches)
+        with pool_of(sample("samples.echo"), tmp_path) as pool:
+            worker = TroubledWorker(pool, switches=switches, poison=poison, log=log)
+            assert json.loads(worker.invoke(batch(job.job_id), patience=PATIENCE))["pid"] > 0
+        assert poison.among(["next"]) == "next"
+
+
+class TestADuplicateDelivery:
+    def test_hands_a_batch_to_two_containers_at_once(
+        self, database_url: str, switches: Switches, log: LogBook, tmp_path: Path
+    ) -> None:
+        arrived = tmp_path / "arrived"
+        arrived.mkdir()
+        event = json.dumps({"arrive_in": str(arrived), "leave_by": str(tmp_path / "leave")}).encode()
+        answers: list[bytes] = []
+        with pool_of(sample("samples.obey"), tmp_path, concurrency=2) as pool:
+            worker = TroubledWorker(pool, switches=switches, poison=Poison(database_url, switches), log=log)
+            switches.turn(Switch.DUPLICATE_DELIVERY, on=True)
+            thread = threading.Thread(
+                target=lambda: answers.append(worker.invoke(event, patience=timedelta(seconds=30)))
+            )
+            thread.start()
+            wait_for(lambda: len(list(arrived.iterdir())) == 2, "both containers")
+            (tmp_path / "leave").touch()
+            thread.join(timeout=30)
+        assert len(answers) == 1
