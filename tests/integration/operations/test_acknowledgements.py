@@ -26,8 +26,8 @@ from skincare.jobs.catalog import ProcessPayment
 from skincare.jobs.gauges import job_gauges, queue_gauges
 from skincare.jobs.models import DueJob
 from skincare.jobs.repository import operations
-from tests import ledger
-from tests.oncall import ME, InProcess, ask, audit, dead_job, die
+from tests.support import ledger
+from tests.support.oncall import ME, InProcess, ask, audit, dead_job, die
 
 Run = Callable[..., Result]
 DAY = timedelta(days=1)
