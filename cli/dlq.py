@@ -9,10 +9,10 @@ import typer
 from cli.dead_jobs import change_dead, print_meant, tell_left
 from cli.ids import job_ids
 from cli.oncall import LOCAL, AsJson, Exit, OnCall, Stage, end, of_stage, typed
-from cli.parameters import parsed_by
+from cli.parameters import OptionalReason, Reason, parsed_by
 from cli.quarantine import close, quarantined
 from cli.redrive import Redrive, Redriven
-from cli.selection import Before, DryRun, ErrorClass, Everything, Jobs, JobType, OfQueue, Order, selected
+from cli.selection import Before, DryRun, ErrorClass, Everything, Job, Jobs, JobType, OfQueue, Order, selected
 from cli.stories import print_job
 from cli.tables import age, print_json, print_table
 from cli.watching import watch_jobs, went_well
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Dead jobs, and messages that belong to no job.")
 
-Reason = Annotated[str, typer.Option(help="Why; it is written down.")]
 EvenPaid = Annotated[
     bool, typer.Option("--even-paid", help="Also where a payment event goes that says that a customer has paid.")
 ]
@@ -83,7 +82,12 @@ def _print_dead(found: "DeadList", stage: str) -> None:
 
 
 @app.command()
-def show(job: Annotated[str, typer.Argument(metavar="JOB")], *, stage: Stage = LOCAL, as_json: AsJson = False) -> None:
+def show(
+    job: Job,
+    *,
+    stage: Stage = LOCAL,
+    as_json: AsJson = False,
+) -> None:
     """Print a job's payload, its attempts with their errors, and what happened to its order."""
     oncall = OnCall(stage)
     print_job(oncall, job_ids(oncall, [job])[0], as_json=as_json)
@@ -93,8 +97,8 @@ def show(job: Annotated[str, typer.Argument(metavar="JOB")], *, stage: Stage = L
 def redrive(
     *,
     jobs: Jobs = None,
-    job_type: Annotated[str | None, typer.Option("--type", help="Only jobs of this type.")] = None,
-    error: Annotated[str | None, typer.Option(help="Only jobs that died of this class of error.")] = None,
+    job_type: JobType = None,
+    error: ErrorClass = None,
     queue: OfQueue = None,
     order: Order = None,
     before: Before = None,
@@ -107,7 +111,7 @@ def redrive(
     max_rate: Annotated[
         float | None, typer.Option(min=0.1, max=1000, help="Jobs a second; no limit by default.")
     ] = None,
-    reason: Annotated[str | None, typer.Option(help="Why; it is written down.")] = None,
+    reason: OptionalReason = None,
     watch: Annotated[bool, typer.Option("--watch", help="Then wait up to five minutes for their end.")] = False,
     stage: Stage = LOCAL,
     as_json: AsJson = False,
@@ -245,7 +249,7 @@ def unacknowledge(
     before: Before = None,
     everything: Annotated[bool, typer.Option("--all", help="All that are acknowledged.")] = False,
     dry_run: DryRun = False,
-    reason: Annotated[str | None, typer.Option(help="Why; it is written down.")] = None,
+    reason: OptionalReason = None,
     stage: Stage = LOCAL,
     as_json: AsJson = False,
 ) -> None:

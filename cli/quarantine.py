@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from cli.oncall import LOCAL, AsJson, Exit, OnCall, Stage, end, of_stage, typed
+from cli.parameters import Reason
 from cli.tables import print_facts, print_json
 
 
@@ -36,7 +37,7 @@ def quarantined(
 def close(
     message: Annotated[int, typer.Argument(metavar="ID", min=1)],
     *,
-    reason: Annotated[str, typer.Option(help="Why; it is written down.")],
+    reason: Reason,
     stage: Stage = LOCAL,
     as_json: AsJson = False,
 ) -> None:

@@ -9,8 +9,19 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 
 from oncall.mail_requests import LiftSuppressions, ListSuppressed, ResendMails
 from oncall.refusals import RequestRefused, broken_rules
-from oncall.request import MOST_JOBS, ChangeRequest, JobIds, Name, OneLine, OrderNumberText, Reason, Request, RowId
-from skincare.identifiers import REFUND_KEY_PATTERN
+from oncall.request import (
+    MOST_JOBS,
+    ChangeRequest,
+    JobIds,
+    Name,
+    OrderNumberText,
+    Reason,
+    RefundKey,
+    RefundReason,
+    Request,
+    RowId,
+    TransactionId,
+)
 from skincare.operations.dead_letters import DeadList, DeadPage
 from skincare.operations.models import (
     Jobs,
@@ -190,10 +201,10 @@ class Refund(ChangeRequest):
     answer: ClassVar[type[Any]] = RefundRow
     operation: Literal["refund"] = "refund"
     order_number: OrderNumberText
-    key: Annotated[str, Field(pattern=REFUND_KEY_PATTERN)]
-    reason: Annotated[str, Field(min_length=1, max_length=200), OneLine]
+    key: RefundKey
+    reason: RefundReason
     amount_rupiah: Annotated[int, Field(ge=1, lt=2**63)] | None = None
-    transaction_id: Annotated[str, Field(min_length=1, max_length=128), OneLine] | None = None
+    transaction_id: TransactionId | None = None
     anomaly_id: RowId | None = None
     keep_stock: bool = False
 
