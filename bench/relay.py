@@ -8,12 +8,12 @@ from functools import partial
 from statistics import median
 from time import perf_counter, process_time
 
+from bench.environment import BenchDatabase, BenchEnvironment, Effort
 from bench.figure import Figure, at_least
 from bench.rounds import interleave, ratios
 from bench.shop import settle_down
-from bench.shopfront import environment, logs_unseen
+from bench.shopfront import environment, logs_discarded
 from bench.stub_sqs import stub_sqs
-from bench.surroundings import BenchDatabase, Effort, Surroundings
 from skincare.adapters.aws import AwsSession
 from skincare.adapters.sqs import IN_THE_BACKGROUND, SqsQueue
 from skincare.config import Settings
@@ -31,9 +31,9 @@ _SINGLE_ROWS = 200
 """One by one each row takes a dozen times as long."""
 
 
-def measure(around: Surroundings, effort: Effort) -> Iterator[Figure]:
+def measure(bench: BenchEnvironment, effort: Effort) -> Iterator[Figure]:
     """Take, send and mark due rows: by the relay's own code, and with a call of SQS for each row."""
-    with around.database() as database, stub_sqs() as aws, logs_unseen():
+    with bench.database() as database, stub_sqs() as aws, logs_discarded():
         os.environ |= {name: value for name, value in environment("", aws).items() if name.startswith("AWS_")}
         lender = Database(StaticCredentials(database.url))
         settings = Settings.from_env(environment(database.url, aws))

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 from cli.ids import shown
 from cli.oncall import Exit, OnCall, end
-from cli.redrive import Which, dead_jobs, deaths_of
+from cli.redrive import Which, dead_jobs, dead_letter_refs
 from cli.tables import age, print_json, print_said
 
 if TYPE_CHECKING:
     from oncall.request import Request
-    from oncall.requests import Death
+    from oncall.requests import DeadLetterRef
     from skincare.operations.dead_letters import DeadJob
 
 
 def change_dead(
     oncall: OnCall,
     which: Which,
-    request: "Callable[[list[Death]], Request]",
+    request: "Callable[[list[DeadLetterRef]], Request]",
     *,
     done: str,
     dry_run: bool,
@@ -30,7 +30,7 @@ def change_dead(
     for page in dead_jobs(oncall, which):
         matched += page
         if not dry_run:
-            counts.update(oncall.ask(request(deaths_of(page))).counts)
+            counts.update(oncall.ask(request(dead_letter_refs(page))).counts)
     wanted = len(matched) if which.job_ids is None else len(which.job_ids)
     counts[done] += 0
     counts["not_dead"] = wanted - len(matched)

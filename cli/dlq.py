@@ -13,14 +13,14 @@ from cli.parameters import OptionalReason, Reason, parsed_by
 from cli.quarantine import close, quarantined
 from cli.redrive import Redrive, Redriven
 from cli.selection import Before, DryRun, ErrorClass, Everything, Job, Jobs, JobType, OfQueue, Order, selected
-from cli.stories import print_job
 from cli.tables import age, print_json, print_table
-from cli.watching import watch_jobs, went_well
+from cli.timelines import print_job
+from cli.watching import all_completed, watch_jobs
 from skincare.moments import read_span
 
 if TYPE_CHECKING:
     from oncall.request import Request
-    from oncall.requests import Death
+    from oncall.requests import DeadLetterRef
     from skincare.operations.dead_letters import AcknowledgedGroup, DeadGroup, DeadList
 
 app = typer.Typer(no_args_is_help=True, help="Dead jobs, and messages that belong to no job.")
@@ -138,7 +138,7 @@ def redrive(
     well = done.all_of_them
     if watch and done.job_ids and not done.stopped:
         ids = [UUID(job_id) for job_id in done.job_ids]
-        well = went_well(watch_jobs(oncall, ids, patience=timedelta(minutes=5))) and well
+        well = all_completed(watch_jobs(oncall, ids, timeout=timedelta(minutes=5))) and well
     end(Exit.DONE if well else Exit.NOT_ALL)
 
 
@@ -187,7 +187,7 @@ def discard(
         everything=everything,
     )
 
-    def request(deaths: "list[Death]") -> "Request":
+    def request(deaths: "list[DeadLetterRef]") -> "Request":
         return typed(Discard, claimed_identity=oncall.identity, deaths=deaths, reason=reason, even_paid=even_paid)
 
     change_dead(oncall, which, request, done="discarded", dry_run=dry_run, as_json=as_json)
@@ -226,7 +226,7 @@ def acknowledge(
         oncall, jobs, job_type=job_type, error=error, queue=queue, order=order, before=before, everything=everything
     )
 
-    def request(deaths: "list[Death]") -> "Request":
+    def request(deaths: "list[DeadLetterRef]") -> "Request":
         return typed(
             Acknowledge,
             claimed_identity=oncall.identity,
@@ -263,7 +263,7 @@ def unacknowledge(
     if which.job_ids is None:
         which.conditions["acknowledged"] = True
 
-    def request(deaths: "list[Death]") -> "Request":
+    def request(deaths: "list[DeadLetterRef]") -> "Request":
         return typed(Unacknowledge, claimed_identity=oncall.identity, deaths=deaths, reason=reason)
 
     change_dead(oncall, which, request, done="unacknowledged", dry_run=dry_run, as_json=as_json)

@@ -2,8 +2,8 @@
 
 from cli.oncall import LOCAL, AsJson, Exit, OnCall, Stage, end, typed
 from cli.parameters import OrderArgument
-from cli.stories import print_order
 from cli.tables import print_json
+from cli.timelines import print_order
 
 
 def order(
@@ -15,10 +15,10 @@ def order(
     """Print what happened to an order, oldest first, without personal data."""
     from oncall.requests import ShowOrder
 
-    story = OnCall(stage).ask(typed(ShowOrder, order_number=number))
-    if story is None:
+    timeline = OnCall(stage).ask(typed(ShowOrder, order_number=number))
+    if timeline is None:
         end(Exit.NOT_ALL, "There is no such order.")
     if as_json:
-        print_json(story)
+        print_json(timeline)
     else:
-        print_order(story)
+        print_order(timeline)

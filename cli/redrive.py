@@ -15,7 +15,7 @@ from cli.pace import Pace
 from skincare.deployment.queues import QueueName
 
 if TYPE_CHECKING:
-    from oncall.requests import Death
+    from oncall.requests import DeadLetterRef
     from skincare.operations.dead_letters import DeadJob
 
 _MOST_JOBS = 100
@@ -82,11 +82,11 @@ def dead_jobs(oncall: OnCall, which: Which) -> "Iterator[Sequence[DeadJob]]":
             yield page.jobs
 
 
-def deaths_of(jobs: "Sequence[DeadJob]") -> "list[Death]":
+def dead_letter_refs(jobs: "Sequence[DeadJob]") -> "list[DeadLetterRef]":
     """Return the deaths that were looked at."""
-    from oncall.requests import Death
+    from oncall.requests import DeadLetterRef
 
-    return [Death(job_id=UUID(job.id), dead_letter_no=job.dead_letter_no) for job in jobs]
+    return [DeadLetterRef(job_id=UUID(job.id), dead_letter_no=job.dead_letter_no) for job in jobs]
 
 
 class Redrive:
@@ -133,7 +133,7 @@ class Redrive:
             typed(
                 Request,
                 claimed_identity=self._oncall.identity,
-                deaths=deaths_of(jobs),
+                deaths=dead_letter_refs(jobs),
                 force=self._force,
                 even_crashed=self._even_crashed,
                 reason=self._reason,

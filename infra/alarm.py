@@ -67,7 +67,7 @@ class Alarms(Construct):
                     metric = shop_metric(
                         self._stage, rule.metric, statistic=statistic, period=rule.period, Queue=queue.value
                     )
-                    self.add(rule, metric, of=queue, queue=queue, hurts=queue.limits.hurts)
+                    self.add(rule, metric, of=queue, queue=queue, impact=queue.limits.impact)
             else:
                 self.add(rule, shop_metric(self._stage, rule.metric, statistic=statistic, period=rule.period))
 

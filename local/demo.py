@@ -24,7 +24,7 @@ from local.system import System
 from local.timeline import Timeline
 from local.tokens import token_issuer
 
-_MAIL_PATIENCE_S = 30.0
+_MAIL_TIMEOUT_S = 30.0
 
 
 class DemoFailed(LocalSystemError):
@@ -136,7 +136,7 @@ class _Demonstration:
 
     def _await_mails(self) -> None:
         visitor = Customer(self._url)
-        deadline = time.monotonic() + _MAIL_PATIENCE_S
+        deadline = time.monotonic() + _MAIL_TIMEOUT_S
         mails: list[dict[str, Any]] = []
         while time.monotonic() < deadline:
             mails = visitor.get("/_local/mails").body

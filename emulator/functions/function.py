@@ -47,8 +47,8 @@ class FunctionStopped(InvocationFailed):
 class Function(Protocol):
     """Something that can be invoked: a pool of containers, or a fake."""
 
-    def invoke(self, payload: bytes, *, patience: timedelta, trace_id: str | None = None) -> bytes:
-        """Return the function's JSON answer to a JSON event; wait up to `patience` for a free container.
+    def invoke(self, payload: bytes, *, timeout: timedelta, trace_id: str | None = None) -> bytes:
+        """Return the function's JSON answer to a JSON event; wait up to `timeout` for a free container.
 
         Raises `InvocationFailed`.
         """

@@ -48,8 +48,8 @@ def accepts_connections(process: subprocess.Popen[bytes], data: Path) -> bool:
 
 def end(process: subprocess.Popen[bytes]) -> None:
     """Ask for a fast shutdown, then for an immediate one; kill only what answers neither."""
-    for wish in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
-        process.send_signal(wish)
+    for stop_signal in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
+        process.send_signal(stop_signal)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(timeout=STOP_TIMEOUT_S)
             return
@@ -82,9 +82,9 @@ def stop_survivor(data: Path) -> None:
     if not pid:
         return
     deadline = time.monotonic() + STOP_TIMEOUT_S
-    for wish in (signal.SIGINT, signal.SIGQUIT):
+    for stop_signal in (signal.SIGINT, signal.SIGQUIT):
         if _serves(pid, data):
-            os.kill(pid, wish)
+            os.kill(pid, stop_signal)
         while _serves(pid, data) and time.monotonic() < deadline:
             time.sleep(0.005)
         deadline += STOP_TIMEOUT_S

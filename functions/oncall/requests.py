@@ -25,8 +25,8 @@ from oncall.request import (
 from skincare.operations.dead_letters import DeadList, DeadPage
 from skincare.operations.models import (
     Jobs,
-    JobStory,
-    OrderStory,
+    JobTimeline,
+    OrderTimeline,
     OutboxState,
     PaymentsState,
     QuarantinedContent,
@@ -37,7 +37,7 @@ from skincare.payments.refunds.models import RefundRow
 _HALF = re.compile("[\ud800-\udfff]")
 
 
-class Death(BaseModel):
+class DeadLetterRef(BaseModel):
     """A dead job, in the death that the caller has looked at."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -46,7 +46,7 @@ class Death(BaseModel):
     dead_letter_no: Annotated[int, Field(ge=1, lt=2**31)]
 
 
-Deaths = Annotated[list[Death], Field(min_length=1, max_length=MOST_JOBS)]
+DeadLetterRefs = Annotated[list[DeadLetterRef], Field(min_length=1, max_length=MOST_JOBS)]
 
 
 class ListDead(Request):
@@ -94,7 +94,7 @@ class LookAtJobs(Request):
 class ShowJob(Request):
     """Everything about one job."""
 
-    answer: ClassVar[type[Any]] = JobStory
+    answer: ClassVar[type[Any]] = JobTimeline
     operation: Literal["show_job"] = "show_job"
     job_id: UUID
 
@@ -102,7 +102,7 @@ class ShowJob(Request):
 class ShowOrder(Request):
     """What happened to an order."""
 
-    answer: ClassVar[type[Any]] = OrderStory
+    answer: ClassVar[type[Any]] = OrderTimeline
     operation: Literal["show_order"] = "show_order"
     order_number: OrderNumberText
 
@@ -133,7 +133,7 @@ class Redrive(ChangeRequest):
     """Bring dead jobs back."""
 
     operation: Literal["redrive"] = "redrive"
-    deaths: Deaths
+    deaths: DeadLetterRefs
     force: bool = False
     even_crashed: bool = False
 
@@ -142,7 +142,7 @@ class Discard(ChangeRequest):
     """Cancel dead jobs; payment events go with theirs, those that say *paid* with `even_paid` only."""
 
     operation: Literal["discard"] = "discard"
-    deaths: Deaths
+    deaths: DeadLetterRefs
     even_paid: bool = False
     reason: Reason
 
@@ -151,7 +151,7 @@ class Acknowledge(ChangeRequest):
     """Note that somebody knows of dead jobs; they do not count for the alarm until the time is over."""
 
     operation: Literal["acknowledge"] = "acknowledge"
-    deaths: Deaths
+    deaths: DeadLetterRefs
     lasts_s: Annotated[int, Field(ge=60, le=90 * 86_400)]
     reason: Reason
 
@@ -160,7 +160,7 @@ class Unacknowledge(ChangeRequest):
     """Take acknowledgements back."""
 
     operation: Literal["unacknowledge"] = "unacknowledge"
-    deaths: Deaths
+    deaths: DeadLetterRefs
 
 
 class Cancel(ChangeRequest):

@@ -113,10 +113,10 @@ class Site:
     def _token(self, request: Request) -> Response:
         """Sign in as anybody: {"email", "locale"} becomes a token like those of the identity provider."""
         self._csrf.check(request)
-        wishes = json_body(request)
+        body = json_body(request)
         try:
-            email = parse_email(_string(wishes, "email"))
-            locale = _locale(_string(wishes, "locale"))
+            email = parse_email(_string(body, "email"))
+            locale = _locale(_string(body, "locale"))
         except InvalidInput as error:
             raise Refused(
                 422, "validation_failed", "The request is invalid", f"The {error.field} {error.message}."

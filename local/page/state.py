@@ -15,7 +15,7 @@ from local.page.actions import shown_switches
 from local.page.function_logs import FunctionLogs
 from local.page.health import Health
 from local.page.history import history_of
-from local.page.lamps import Seen, lamps
+from local.page.indicators import Observation, indicators
 from local.page.repository import Backlog, OrderRow, count_jobs, newest_jobs, newest_orders, read_backlogs, read_only
 from local.queues import queue_url
 from local.workers import queues_without_worker
@@ -120,24 +120,26 @@ class SystemState:
             "health": self._health.missing(),
             "mails_version": self._mailbox.stat().st_size if self._mailbox.exists() else 0,
             "queues": queues,
-            "lamps": [asdict(lamp) for lamp in lamps(self._seen_of(queues, backlogs, gauges, of_queues))],
+            "lamps": [
+                asdict(indicator) for indicator in indicators(self._observation(queues, backlogs, gauges, of_queues))
+            ],
             "switches": shown_switches(self._switches),
             "gateways": [{"name": each.name, "title": each.title} for each in GATEWAYS.values()],
             **(ledger or nothing),
         }
 
-    def _seen_of(
+    def _observation(
         self,
         queues: list[dict[str, Any]],
         backlogs: dict[str, Backlog],
         gauges: dict[Metric, float] | None,
         of_queues: dict[QueueName, dict[Metric, float]],
-    ) -> Seen:
+    ) -> Observation:
         logs = self._logs
         logs.look()
         depths = {queue["name"]: queue["dead_letters"] for queue in queues}
         explained = {queue: found[Metric.ACKNOWLEDGED_DEAD_JOBS] for queue, found in of_queues.items()}
-        return Seen(
+        return Observation(
             dead_letters=(
                 None
                 if None in depths.values()

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from local.payment_gateway.book import Entry, Payment
+from local.payment_gateway.payment_store import Entry, Payment
 
 
 @dataclass(frozen=True)

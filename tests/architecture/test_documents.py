@@ -178,12 +178,12 @@ class TestThePaymentsDocument:
         return {row[1].split()[0].strip("`"): row[2:] for row in rows}
 
     def test_says_of_every_gateway_whether_it_starts_payments(self) -> None:
-        told = {name: cells[0] for name, cells in self.rows("starts payments").items()}
-        assert told == {name: "yes" if each.asked_with else "no" for name, each in GATEWAYS.items()}
+        given = {name: cells[0] for name, cells in self.rows("starts payments").items()}
+        assert given == {name: "yes" if each.asked_with else "no" for name, each in GATEWAYS.items()}
 
     def test_says_of_every_gateway_where_its_webhooks_arrive_and_whether_their_status_is_signed(self) -> None:
-        told = {name: (cells[0], cells[2]) for name, cells in self.rows("path").items()}
-        assert told == {
+        given = {name: (cells[0], cells[2]) for name, cells in self.rows("path").items()}
+        assert given == {
             name: (f"`{each.webhook_path}`", "yes" if READERS[name].status_is_signed else "no")
             for name, each in GATEWAYS.items()
         }

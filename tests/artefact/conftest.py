@@ -123,7 +123,7 @@ def brought_back(deployed: Deployed, relayed: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def buried(deployed: Deployed, brought_back: dict[str, Any]) -> dict[QueueName, int]:
-    return chapters.bury_strangers(deployed)
+    return chapters.dead_letter_foreign_messages(deployed)
 
 
 @pytest.fixture(scope="session")

@@ -98,7 +98,7 @@ def names_of(rule: AlarmRule) -> list[str]:
     if rule.per_queue:
         return [f"{rule.name}-{queue}" for queue in QueueName]
     if rule.per_function:
-        return [f"{rule.name}-{function.name}" for function in FUNCTIONS if function.hurts is not None]
+        return [f"{rule.name}-{function.name}" for function in FUNCTIONS if function.impact is not None]
     return [rule.name]
 
 
@@ -145,7 +145,7 @@ class TestThereIsAnAlarm:
         assert {each["Name"]: each["Value"] for each in alarm["Dimensions"]} == {"Stage": stage.name, "Queue": queue}
         # The present state, not how often it was told.
         assert (alarm["Statistic"], alarm["Threshold"], alarm["EvaluationPeriods"]) == ("Maximum", 1, 1)
-        assert queue.limits.hurts in alarm["AlarmDescription"]
+        assert queue.limits.impact in alarm["AlarmDescription"]
 
     @pytest.mark.parametrize("queue", QueueName)
     def test_for_a_dead_letter_that_no_acknowledged_job_explains_late_and_while_the_relay_is_silent(

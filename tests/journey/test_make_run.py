@@ -120,10 +120,10 @@ class TestARunningShop:
         terminals, _ = shop
         number = place_order(terminals, "asker")
         wait_for(lambda: mails_about(terminals, number), "the mail")
-        told = terminals.cli("order", number)
-        assert (told.returncode, told.stderr) == (0, "")
-        assert "mail sent" in told.stdout
-        assert "asker" not in told.stdout
+        reported = terminals.cli("order", number)
+        assert (reported.returncode, reported.stderr) == (0, "")
+        assert "mail sent" in reported.stdout
+        assert "asker" not in reported.stdout
         nothing = terminals.cli("dlq", "list")
         assert (nothing.returncode, nothing.stdout) == (1, "Nothing is dead.\n")
         assert terminals.cli("dlq", "redrive", "--all", "--reason", "a try").returncode == 1

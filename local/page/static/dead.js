@@ -115,7 +115,7 @@ async function* inGroup({ job_type, error_class }) {
   }
 }
 
-const deaths = (jobs) => jobs.map(({ id, dead_letter_no }) => ({ job_id: id, dead_letter_no }));
+const refs = (jobs) => jobs.map(({ id, dead_letter_no }) => ({ job_id: id, dead_letter_no }));
 
 async function redrive({ what, group, find }) {
   const crashed = group.error_class === "WorkerCrashed";
@@ -127,7 +127,7 @@ async function redrive({ what, group, find }) {
     needsReason: false,
   });
   if (reason === undefined) return;
-  await change(find, (jobs) => ({ operation: "redrive", deaths: deaths(jobs), force: !group.safe, even_crashed: crashed, reason }), "redriven");
+  await change(find, (jobs) => ({ operation: "redrive", deaths: refs(jobs), force: !group.safe, even_crashed: crashed, reason }), "redriven");
 }
 
 async function discard({ what, find }) {
@@ -138,7 +138,7 @@ async function discard({ what, find }) {
     needsReason: true,
   });
   if (reason === undefined) return;
-  await change(find, (jobs) => ({ operation: "discard", deaths: deaths(jobs), reason }), "discarded");
+  await change(find, (jobs) => ({ operation: "discard", deaths: refs(jobs), reason }), "discarded");
 }
 
 async function change(find, requestFor, word) {

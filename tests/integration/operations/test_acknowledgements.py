@@ -18,7 +18,17 @@ from typer.testing import CliRunner, Result
 
 from cli.main import app as cli
 from cli.oncall import OnCall
-from oncall.requests import Acknowledge, Cancel, Death, Discard, FindDead, ListDead, Redrive, ShowJob, Unacknowledge
+from oncall.requests import (
+    Acknowledge,
+    Cancel,
+    DeadLetterRef,
+    Discard,
+    FindDead,
+    ListDead,
+    Redrive,
+    ShowJob,
+    Unacknowledge,
+)
 from skincare.app import App
 from skincare.deployment.metrics import Metric
 from skincare.deployment.queues import QueueName
@@ -43,11 +53,11 @@ def run(app: App, monkeypatch: pytest.MonkeyPatch) -> Run:
     return run
 
 
-def deaths(*jobs: DueJob, number: int = 1) -> list[Death]:
-    return [Death(job_id=job.job_id, dead_letter_no=number) for job in jobs]
+def deaths(*jobs: DueJob, number: int = 1) -> list[DeadLetterRef]:
+    return [DeadLetterRef(job_id=job.job_id, dead_letter_no=number) for job in jobs]
 
 
-def acknowledge(app: App, *found: Death, lasts: timedelta = DAY, reason: str = "the provider knows") -> Any:
+def acknowledge(app: App, *found: DeadLetterRef, lasts: timedelta = DAY, reason: str = "the provider knows") -> Any:
     return ask(
         app,
         Acknowledge(claimed_identity=ME, deaths=list(found), lasts_s=int(lasts.total_seconds()), reason=reason),
@@ -84,9 +94,9 @@ class TestAnAcknowledgedJob:
         job = dead_job(conn)
         acknowledge(app, *deaths(job))
         (found,) = ask(app, FindDead()).jobs
-        told = found.acknowledgement
-        assert (told.by, told.reason, told.until - told.at) == (ME, "the provider knows", DAY)
-        assert ask(app, ShowJob(job_id=job.job_id)).acknowledgement == told
+        reported = found.acknowledgement
+        assert (reported.by, reported.reason, reported.until - reported.at) == (ME, "the provider knows", DAY)
+        assert ask(app, ShowJob(job_id=job.job_id)).acknowledgement == reported
         listed = ask(app, ListDead())
         assert [group.acknowledged for group in listed.groups] == [1]
         (group,) = listed.acknowledged
@@ -94,8 +104,8 @@ class TestAnAcknowledgedJob:
             1,
             ME,
             "the provider knows",
-            told.at,
-            told.until,
+            reported.at,
+            reported.until,
         )
 
     def test_counts_again_when_its_time_is_over(self, app: App, conn: Connection, owner_url: str) -> None:
@@ -155,7 +165,7 @@ class TestAcknowledging:
         die(conn, again)
         ask(app, Cancel(claimed_identity=ME, job_ids=[gone.job_id], reason="x"))
         before = len(audit(conn))
-        nobody = Death(job_id=uuid4(), dead_letter_no=1)
+        nobody = DeadLetterRef(job_id=uuid4(), dead_letter_no=1)
         change = acknowledge(app, *deaths(again, back, gone, live), nobody)
         assert change.counts == {"acknowledged": 0, "not_dead_any_more": 5}
         assert counted(app) == (1, 0)
@@ -165,8 +175,8 @@ class TestAcknowledging:
         job = dead_job(conn)
         acknowledge(app, *deaths(job), lasts=30 * DAY)
         acknowledge(app, *deaths(job), lasts=DAY, reason="sooner")
-        told = ask(app, FindDead()).jobs[0].acknowledgement
-        assert (told.reason, told.until - told.at) == ("sooner", DAY)
+        reported = ask(app, FindDead()).jobs[0].acknowledgement
+        assert (reported.reason, reported.until - reported.at) == ("sooner", DAY)
         assert counted(app) == (0, 1)
 
     def test_by_two_engineers_at_once_is_done_by_both_and_stands_once(self, app: App, conn: Connection) -> None:
@@ -174,7 +184,7 @@ class TestAcknowledging:
         found, start = deaths(*jobs), threading.Barrier(2)
         counts: list[dict[str, int]] = []
 
-        def one(order: list[Death], who: str) -> None:
+        def one(order: list[DeadLetterRef], who: str) -> None:
             start.wait(timeout=30)
             counts.append(acknowledge(app, *order, reason=who).counts)
 
@@ -202,7 +212,10 @@ class TestAcknowledging:
     def test_for_no_time_or_for_good_is_refused(self, lasts_s: int) -> None:
         with pytest.raises(ValueError, match="lasts_s"):
             Acknowledge(
-                claimed_identity=ME, deaths=[Death(job_id=uuid4(), dead_letter_no=1)], lasts_s=lasts_s, reason="x"
+                claimed_identity=ME,
+                deaths=[DeadLetterRef(job_id=uuid4(), dead_letter_no=1)],
+                lasts_s=lasts_s,
+                reason="x",
             )
 
     @pytest.mark.parametrize("until", ["now() + interval '91 days'", "'infinity'", "now()"])
@@ -342,8 +355,8 @@ class AnyOrder(RuleBasedStateMachine):
         listed = ask(self.app, ListDead())
         assert sum(group.acknowledged for group in listed.groups) == len(known)
         assert sum(group.count for group in listed.acknowledged) == len(known)
-        told = {UUID(job.id) for job in ask(self.app, FindDead(acknowledged=True)).jobs}
-        assert told == {self.jobs[at].job_id for at in known}
+        reported = {UUID(job.id) for job in ask(self.app, FindDead(acknowledged=True)).jobs}
+        assert reported == {self.jobs[at].job_id for at in known}
         rest = {UUID(job.id) for job in ask(self.app, FindDead(acknowledged=False)).jobs}
         assert rest == {self.jobs[at].job_id for at in dead if at not in known}
 

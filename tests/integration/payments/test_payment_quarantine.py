@@ -81,10 +81,10 @@ class TestAnEventWithoutItsOrder:
         assert [line["message"] for line in log.lines] == ["payment.event_without_order"]
         assert run_due(app, conn, of_type=ProcessPayment.job_type) == 1
         age(owner, timedelta(hours=70))
-        assert (checked(app).mended, events(conn)) == ((), [("received", "paid")])
+        assert (checked(app).repaired, events(conn)) == ((), [("received", "paid")])
         number = new_order(conn)
         owner.execute("UPDATE orders SET order_number = %s WHERE order_number = %s", [ORDER, number])
-        assert [each.order_number for each in checked(app).mended] == [ORDER]
+        assert [each.order_number for each in checked(app).repaired] == [ORDER]
         assert run_due(app, conn, of_type=ProcessPayment.job_type) == 1
         assert (order_status(conn, ORDER), events(conn)) == ("paid", [("applied", "paid")])  # type: ignore[arg-type]
 

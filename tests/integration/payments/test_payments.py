@@ -149,9 +149,9 @@ class TestTwoPayments:
         assert anomalies(conn) == [("already_paid", "refund", TOTAL, TOTAL, TOTAL)]
 
     def test_end_the_same_in_any_order(self, app: App, conn: Connection) -> None:
-        told = [("paid", "a", 1), ("paid", "b", 2), ("refunded", "b", 3), ("failed", "c", 4)]
+        reported = [("paid", "a", 1), ("paid", "b", 2), ("refunded", "b", 3), ("failed", "c", 4)]
         ends = set()
-        for history in itertools.permutations(told):
+        for history in itertools.permutations(reported):
             number = new_order(conn)
             for status, transaction, minute in history:
                 tell(app, number, status, f"{number}-{transaction}", minute=minute)

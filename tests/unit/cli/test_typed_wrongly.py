@@ -115,17 +115,17 @@ def test_a_wrong_word_is_refused_by_its_name_whatever_the_system_does(
     monkeypatch.setattr(OnCall, "identity", property(asked))
     monkeypatch.setenv("PORT", "1")
     as_json = ["--json"] if any("--json" in each.opts for each in command.params) else []
-    told = CliRunner().invoke(
+    given = CliRunner().invoke(
         app,
         [*name.split(), *as_json, *typed_with(command, parameter, value)],
         env={"COLUMNS": "200", "NO_COLOR": "1"},
         catch_exceptions=False,
     )
-    assert (told.exit_code, told.stdout) == (2, ""), told.output
+    assert (given.exit_code, given.stdout) == (2, ""), given.output
     shown = (parameter.metavar or parameter.name) if parameter.param_type_name == "argument" else parameter.opts[0]
-    assert str(shown).strip("[]…") in told.stderr
+    assert str(shown).strip("[]…") in given.stderr
     for words in ("Value error", "Input should", "Traceback"):
-        assert words not in told.stderr
+        assert words not in given.stderr
 
 
 @pytest.mark.parametrize(
@@ -138,11 +138,11 @@ def test_a_wrong_word_is_refused_by_its_name_whatever_the_system_does(
     ],
 )
 def test_a_wrong_choice_is_answered_with_the_right_ones(typed: str, choices: Any) -> None:
-    told = CliRunner().invoke(app, shlex.split(typed), env={"COLUMNS": "200", "NO_COLOR": "1"})
-    assert told.exit_code == 2
-    assert f"must be one of {', '.join(choices)}" in told.stderr
+    given = CliRunner().invoke(app, shlex.split(typed), env={"COLUMNS": "200", "NO_COLOR": "1"})
+    assert given.exit_code == 2
+    assert f"must be one of {', '.join(choices)}" in given.stderr
 
 
 def test_every_number_says_its_bounds() -> None:
-    told = CliRunner().invoke(app, ["jobs", "list", "--limit", "0"], env={"COLUMNS": "200", "NO_COLOR": "1"})
-    assert "must be at least 1" in told.stderr
+    given = CliRunner().invoke(app, ["jobs", "list", "--limit", "0"], env={"COLUMNS": "200", "NO_COLOR": "1"})
+    assert "must be at least 1" in given.stderr

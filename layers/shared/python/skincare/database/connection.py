@@ -97,7 +97,7 @@ class Database:
             except psycopg.OperationalError as error:
                 raise DatabaseUnavailable(error) from error
             try:
-                with conn.hurried(answer_within_s) if answer_within_s else contextlib.nullcontext():
+                with conn.with_timeout(answer_within_s) if answer_within_s else contextlib.nullcontext():
                     yield conn
             except psycopg.Error as error:
                 unavailable = _translate(error, conn)

@@ -15,9 +15,9 @@ COUNTING = timedelta(minutes=5)
 class AlarmRule:
     """One alarm, or one for each queue or function: its name then ends with theirs.
 
-    It sounds when `periods` of the last `of` periods reach the threshold, or fall `below` it. `broke` and `hurts` are
+    It sounds when `periods` of the last `of` periods reach the threshold, or fall `below` it. `broke` and `impact` are
     sentences and `first` is the command to begin with. They may name {stage}, {queue}, {function}, the {event} that is
-    counted, the sentence that the queue or function {hurts} by, {every} period, {lasting} for all periods together, and
+    counted, the sentence that the queue or function {impact} by, {every} period, {lasting} for all periods together, and
     the {threshold}, also in {minutes} of seconds, {seconds} of milliseconds or {percent} of one.
     """
 
@@ -42,7 +42,7 @@ class AlarmRule:
     per_queue: bool = False
     per_function: bool = False
     broke: str
-    hurts: str
+    impact: str
     first: str
     runbook: str
     """A file in docs/runbooks without its ending."""
@@ -62,7 +62,7 @@ class AlarmRule:
 
     def description(self, **names: str) -> str:
         """Return the words of the mail."""
-        told = {
+        values = {
             "every": _time(self.period),
             "lasting": _time(self.period * (self.of or self.periods)),
             "threshold": f"{self.threshold:g}",
@@ -72,8 +72,8 @@ class AlarmRule:
             **names,
         }
         if isinstance(self.metric, CountedEvent):
-            told["event"] = self.metric.event
-        return f"{self.broke} {self.hurts} Runbook: {self.runbook_path}. First: {self.first}".format_map(told)
+            values["event"] = self.metric.event
+        return f"{self.broke} {self.impact} Runbook: {self.runbook_path}. First: {self.first}".format_map(values)
 
 
 def _time(length: timedelta) -> str:

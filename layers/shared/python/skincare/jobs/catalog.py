@@ -206,7 +206,7 @@ class ReconcilePayments(JobPayload):
 PAYLOADS: tuple[type[JobPayload], ...] = tuple(JobPayload.__subclasses__())
 """Every job type there is: the classes above."""
 
-CHORES = tuple(payload() for payload in PAYLOADS if payload.daily_at is not None)
+PERIODIC_JOBS = tuple(payload() for payload in PAYLOADS if payload.daily_at is not None)
 """The jobs that the relay schedules for every day."""
 
 BUDGETS = {payload.job_type: payload.budget for payload in PAYLOADS}

@@ -40,7 +40,7 @@ def run_relay(
     publisher: Publisher,
     budgets: Mapping[str, timedelta],
     time_left: TimeLeft,
-    chores: Sequence[JobPayload] = (),
+    periodic_jobs: Sequence[JobPayload] = (),
 ) -> RelayReport:
     """Publish what is due until nothing is, each queue stops taking it, or time runs short; then sweep.
 
@@ -49,10 +49,10 @@ def run_relay(
     again after 60 s.
     """
     report = RelayReport()
-    if chores:
+    if periodic_jobs:
         with database.connection() as conn:
-            for chore in chores:
-                timers.insert_daily(conn, new_job_id(), chore)
+            for periodic_job in periodic_jobs:
+                timers.insert_daily(conn, new_job_id(), periodic_job)
     open_queues = set(queues)
     while open_queues and time_left() > _ENOUGH_TIME:
         with database.connection() as conn:

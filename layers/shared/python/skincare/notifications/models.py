@@ -77,7 +77,7 @@ class Letterhead:
 
 
 @dataclass(frozen=True)
-class RefundToTell:
+class RefundContext:
     """Money that went back, in whole rupiah."""
 
     amount_rupiah: int
@@ -86,7 +86,7 @@ class RefundToTell:
 
 
 @dataclass(frozen=True)
-class OrderToTell:
+class NotificationContext:
     """An order with all that is needed to decide about a mail and to write it."""
 
     id: int
@@ -98,11 +98,11 @@ class OrderToTell:
     email: str = field(repr=False)
     recipient_name: str | None = field(repr=False)
     shipping_address: str | None = field(repr=False)
-    told: NotificationStatus | None
+    recorded: NotificationStatus | None
     """How an earlier attempt to tell its customer the same ended."""
     suppressed: bool
     """Mail to this address bounced for good or was complained about."""
     pay_before: datetime | None = None
     """Until when it may be paid; None where it does not wait for money."""
-    refund: RefundToTell | None = None
+    refund: RefundContext | None = None
     """The refund that the mail is about, where it is about one."""

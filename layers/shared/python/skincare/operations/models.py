@@ -32,7 +32,7 @@ class JobAttempt:
 
 
 @dataclass(frozen=True)
-class Happening:
+class TimelineEntry:
     """One thing that happened to an order, in words and identifiers of ours."""
 
     at: datetime
@@ -41,17 +41,17 @@ class Happening:
 
 
 @dataclass(frozen=True)
-class OrderStory:
+class OrderTimeline:
     """What happened to an order, oldest first, without a word about who ordered."""
 
     order_number: str
     status: str
     total_rupiah: int
-    happenings: tuple[Happening, ...]
+    happenings: tuple[TimelineEntry, ...]
 
 
 @dataclass(frozen=True)
-class JobStory:
+class JobTimeline:
     """A job with its payload, its attempts and what happened to its order."""
 
     job: JobRow
@@ -61,7 +61,7 @@ class JobStory:
     why: str
     past_use: str | None
     attempts: tuple[JobAttempt, ...]
-    order: OrderStory | None
+    order: OrderTimeline | None
     acknowledgement: Acknowledgement | None = None
 
 

@@ -105,7 +105,7 @@ def store(
     return Intake(is_new=True, job=job)
 
 
-def is_told_differently(conn: Connection, event: GatewayEvent, *, gateway: str) -> bool:
+def is_reported_differently(conn: Connection, event: GatewayEvent, *, gateway: str) -> bool:
     """Tell whether the stored event of the same key says something else about money."""
     found = conn.execute(
         """

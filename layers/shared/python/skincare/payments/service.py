@@ -15,8 +15,7 @@ from skincare.jobs.publisher import Publisher
 from skincare.jobs.repository import outbox, timers
 from skincare.observability import logger
 from skincare.orders.models import OrderStatus
-from skincare.payments import confirmation, members, repository
-from skincare.payments.aftermath.service import follow_up
+from skincare.payments import confirmation, json_fields, repository
 from skincare.payments.errors import (
     EventOverdue,
     EventUnconfirmed,
@@ -29,10 +28,11 @@ from skincare.payments.gateways.webhooks import READERS
 from skincare.payments.models import EventId, EventState, EventStatus, GatewayEvent, Webhook
 from skincare.payments.orphans import repository as orphans
 from skincare.payments.ports import Gateway, Gateways, SecretStore
+from skincare.payments.refund_effects.service import follow_up
 from skincare.payments.refunds import repository as refunds
 from skincare.payments.repository import LockedOrder
 from skincare.payments.settlement import Anomaly, AnomalyKind, PaymentEvent, Settlement, settle
-from skincare.payments.unknown_words import repository as unknown_words
+from skincare.payments.unknown_statuses import repository as unknown_statuses
 
 # Longer than lock_timeout and, after a new session's two seconds or a ping, still within the three seconds
 # in which a gateway is to hear from us.
@@ -84,10 +84,10 @@ def receive(
     try:
         with database.connection(answer_within_s=_ANSWER_WITHIN_S) as conn:
             intake = store(conn, event)
-            if not intake.is_new and repository.is_told_differently(conn, event, gateway=gateway.name):
+            if not intake.is_new and repository.is_reported_differently(conn, event, gateway=gateway.name):
                 event = replace(
                     event,
-                    key=f"sha256:{members.digest(webhook.body)}",
+                    key=f"sha256:{json_fields.digest(webhook.body)}",
                     flaw=event.flaw or "another event has its identifier",
                 )
                 intake = store(conn, event)
@@ -95,7 +95,7 @@ def receive(
     except LockUnavailable as error:
         raise WebhookContested from error
     _log(gateway.name, event, event_id, is_new=intake.is_new)
-    _log_unknown_words(*set_aside)
+    _log_unknown_statuses(*set_aside)
     if intake.job is not None:
         publisher.publish_now([intake.job])
 
@@ -143,10 +143,10 @@ def _apply(event_id: EventId, *, database: Database, gateways: Gateways) -> list
         settlement = settle(order.status, order.total_rupiah, events, foreign=foreign, asked=asked)
         applied = next(each for each in events if each.event_id == event_id)
         if _comes_back(order, settlement):
-            settlement = _told_as_refunded(settlement, applied)
+            settlement = _reported_as_refunded(settlement, applied)
         anomalies = repository.save(conn, order, settlement, event_id=event_id)
         refunds.book(conn, order.id, settlement.payments)
-        set_aside = unknown_words.set_aside(conn, order_number) if applied.status is EventStatus.PAID else []
+        set_aside = unknown_statuses.set_aside(conn, order_number) if applied.status is EventStatus.PAID else []
         jobs: list[DueJob] = []
         if _becomes_paid(order, settlement):
             timers.cancel(conn, ExpireOrder(order_number=order_number).unique_key)
@@ -170,7 +170,7 @@ def _apply(event_id: EventId, *, database: Database, gateways: Gateways) -> list
         status=applied.status,
         order_status=settlement.order_status,
     )
-    _log_unknown_words(set_aside, order_number)
+    _log_unknown_statuses(set_aside, order_number)
     for anomaly in anomalies:
         logger.error(
             "payment.anomaly",
@@ -202,14 +202,16 @@ def _comes_back(order: LockedOrder, settlement: Settlement) -> bool:
     return order.status is OrderStatus.REFUNDED and settlement.order_status is not OrderStatus.REFUNDED
 
 
-def _told_as_refunded(settlement: Settlement, event: PaymentEvent) -> Settlement:
+def _reported_as_refunded(settlement: Settlement, event: PaymentEvent) -> Settlement:
     """Return the settlement with a task for a person: the order may have been shipped or written off meanwhile."""
     return replace(settlement, anomalies=(*settlement.anomalies, Anomaly(event, AnomalyKind.PAID_AGAIN)))
 
 
-def _log_unknown_words(event_ids: Iterable[EventId], order_number: OrderNumber) -> None:
+def _log_unknown_statuses(event_ids: Iterable[EventId], order_number: OrderNumber) -> None:
     for event_id in event_ids:
-        logger.error("payment.event_quarantined", event_id=event_id, order_number=order_number, flaw=unknown_words.FLAW)
+        logger.error(
+            "payment.event_quarantined", event_id=event_id, order_number=order_number, flaw=unknown_statuses.FLAW
+        )
 
 
 def _becomes_paid(order: LockedOrder, settlement: Settlement) -> bool:
@@ -246,7 +248,7 @@ def _set_aside_after_a_payment(conn: Connection, event: GatewayEvent) -> tuple[l
     with conn.transaction():
         if repository.lock_order(conn, order_number) is None:
             return [], order_number
-        return unknown_words.set_aside(conn, order_number), order_number
+        return unknown_statuses.set_aside(conn, order_number), order_number
 
 
 def _verified(gateway: Gateway, webhook: Webhook, secrets: SecretStore, now: datetime) -> GatewayEvent:

@@ -70,7 +70,7 @@ def claim(
                 release = coalesce(%(release)s, j.release)
             FROM judged d WHERE j.id = d.id AND d.verdict = 'run'
             RETURNING j.*
-        ), buried AS (
+        ), dead AS (
             UPDATE jobs j SET {dies}, crashes = j.crashes + d.crashed,
                 error_class = 'WorkerCrashed', error_message = 'the job took its process down time after time'
             FROM judged d WHERE j.id = d.id AND d.verdict = 'dead'

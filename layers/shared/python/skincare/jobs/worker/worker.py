@@ -160,10 +160,10 @@ class _Invocation[A]:
             self._start(waiting, running, session)
             if not running:
                 break
-            patience = (session.time_left() - RESERVE).total_seconds()
+            timeout = (session.time_left() - RESERVE).total_seconds()
             if session.oldest_unsettled_s is not None:
-                patience = min(patience, _SETTLE_WITHIN_S - session.oldest_unsettled_s)
-            for future in wait(running, timeout=max(patience, 0), return_when=FIRST_COMPLETED).done:
+                timeout = min(timeout, _SETTLE_WITHIN_S - session.oldest_unsettled_s)
+            for future in wait(running, timeout=max(timeout, 0), return_when=FIRST_COMPLETED).done:
                 made = future.result()
                 del running[future]
                 self.metrics.ran(made)

@@ -52,10 +52,10 @@ def close(
         return outcome
     answers = [(gateway, report) for report in ask(gateways, gateway, attempt, database=database)]
     new = keep(order_number, answers, database=database, publisher=publisher)
-    told = [report.transaction_id for _, report in answers if report.status is EventStatus.PAID]
+    reported = [report.transaction_id for _, report in answers if report.status is EventStatus.PAID]
     with database.connection() as conn:
-        waits = new > 0 or is_waiting(conn, order_number, gateway, told)
-    return Closing.CLOSED if told and not waits else Closing.PAID
+        waits = new > 0 or is_waiting(conn, order_number, gateway, reported)
+    return Closing.CLOSED if reported and not waits else Closing.PAID
 
 
 def _named(gateway: str, attempt: Attempt, database: Database) -> Sequence[str]:

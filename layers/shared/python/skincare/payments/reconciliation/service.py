@@ -42,7 +42,7 @@ _ONE_WITHIN_S = 5.0
 class Reconciliation:
     """What one run did: jobs that it enqueued anew, and what is open now. It may have had no time for everything."""
 
-    mended: tuple[Unattended, ...]
+    repaired: tuple[Unattended, ...]
     findings: tuple[Finding, ...]
     finished: bool
 
@@ -55,23 +55,23 @@ def check(database: Database, *, within_s: float = _LOOK_FOR_S) -> Reconciliatio
     """
     with database.connection() as conn:
         with conn.transaction():
-            mended = mend(conn)
+            repaired = repair(conn)
         orphaned = orphans.set_aside(conn, after=ProcessPayment.budget, limit=_ORPHANS_PER_RUN)
     for event_id in orphaned:
         logger.error("payment.event_quarantined", event_id=event_id, flaw=orphans.FLAW)
     looked = look_through(database, within_s=within_s)
-    mended += tuple(map(unattended, looked.enqueued))
+    repaired += tuple(map(unattended, looked.enqueued))
     with database.connection() as conn:
         findings = open_findings(conn, limit=_PER_KIND)
     log = logger.error if looked.new else logger.info
     log(
         "reconciliation.checked",
-        mended=len(mended),
+        repaired=len(repaired),
         findings=len(findings),
         new_findings=looked.new,
         finished=looked.finished,
     )
-    return Reconciliation(mended, tuple(findings), looked.finished)
+    return Reconciliation(repaired, tuple(findings), looked.finished)
 
 
 def unattended(owed: Owed) -> Unattended:
@@ -79,10 +79,10 @@ def unattended(owed: Owed) -> Unattended:
     return Unattended(owed.job_type, owed.order_number, owed.order_number)
 
 
-def mend(conn: Connection) -> tuple[Unattended, ...]:
+def repair(conn: Connection) -> tuple[Unattended, ...]:
     """Enqueue jobs that are missing, in the caller's transaction; return what was without one."""
     missing = repository.unattended(conn, grace=EXPIRY_GRACE, limit=_PER_KIND)
-    mended = tuple(
+    repaired = tuple(
         each
         for each in missing
         if timers.insert(
@@ -93,9 +93,9 @@ def mend(conn: Connection) -> tuple[Unattended, ...]:
             order_number=each.order_number,
         )
     )
-    for each in mended:
+    for each in repaired:
         logger.warning("reconciliation.job_missing", kind=each.kind, order_number=each.order_number)
-    return mended
+    return repaired
 
 
 def ask_gateways(*, database: Database, gateways: Gateways, publisher: Publisher) -> None:

@@ -16,12 +16,12 @@ def with_fee(price_rupiah: int, fee_rupiah: int) -> dict[str, Any]:
     """
     if not fee_rupiah:
         return {}
-    told = {
+    reported = {
         "original_amount": str(price_rupiah),
         "gross_amount": str(price_rupiah + fee_rupiah),
         "customer_imposed_payment_fee": str(fee_rupiah),
     }
-    return {"metadata": {"extra_info": {"gross_amount_info": told}}}
+    return {"metadata": {"extra_info": {"gross_amount_info": reported}}}
 
 
 def _request(what: Occurrence, word: str, secret: str, _: datetime) -> SignedRequest:

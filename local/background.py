@@ -10,7 +10,7 @@ from emulator.functions.function import Function
 from emulator.functions.schedule import Schedule
 from emulator.log.logbook import LogBook
 from emulator.processes.threads import start_thread
-from local.functions import INVOICE_BUCKET, Surroundings
+from local.functions import INVOICE_BUCKET, LocalEnvironment
 from local.invoices import restore_invoices
 from local.settings import RELAY_INTERVAL
 from local.state import StateFolder
@@ -19,10 +19,10 @@ from skincare.config import Settings
 from skincare.deployment.queues import QueueName
 
 
-def begin_chores(
+def start_background_tasks(
     undo: contextlib.ExitStack,
     relay: Function,
-    surroundings: Surroundings,
+    environment: LocalEnvironment,
     *,
     state: StateFolder,
     log: LogBook,
@@ -35,13 +35,13 @@ def begin_chores(
     schedule.start()
     stopping = threading.Event()
     undo.callback(stopping.set)
-    start_thread("invoices", partial(_restore_invoices, surroundings, state, stopping, say), log=log)
+    start_thread("invoices", partial(_restore_invoices, environment, state, stopping, say), log=log)
 
 
 def _restore_invoices(
-    surroundings: Surroundings, state: StateFolder, stopping: threading.Event, say: Callable[[str], None]
+    environment: LocalEnvironment, state: StateFolder, stopping: threading.Event, say: Callable[[str], None]
 ) -> None:
-    app = build_app(Settings.from_env(surroundings.worker(QueueName.DOCUMENTS).environment))
+    app = build_app(Settings.from_env(environment.worker(QueueName.DOCUMENTS).environment))
     try:
         restore_invoices(
             app,

@@ -69,7 +69,7 @@ class Payment:
         return "closed" if over or any(entry.status == "expired" for entry in self.entries) else "open"
 
 
-class Book:
+class PaymentStore:
     """All payments. Raises `Refused` for what a gateway would not do."""
 
     def __init__(self, file: Path) -> None:
