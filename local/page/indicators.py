@@ -1,4 +1,4 @@
-"""Which alarms would sound on AWS, as far as one machine can tell: lamps of the rules that infra makes alarms of."""
+"""Which alarms would fire on AWS, as far as one machine can tell, by the rules that infra makes alarms of."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from skincare.deployment.queues import QueueName
 
 @dataclass(frozen=True)
 class Indicator:
-    """One alarm. `value` is None, and the lamp dark, where what would tell does not answer."""
+    """One alarm. `value` is None, and it is not firing, where the source of the value does not answer."""
 
     name: str
     value: float | None
@@ -39,7 +39,7 @@ class Observation:
 
 
 def indicators(observed: Observation) -> list[Indicator]:
-    """Return a lamp for every alarm."""
+    """Return an indicator for every alarm."""
     by_queue: dict[AlarmRule, Mapping[str, float] | None] = {
         alarms.DEAD_JOBS: observed.unacknowledged,
         alarms.DEAD_LETTERS: observed.dead_letters,

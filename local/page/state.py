@@ -15,7 +15,7 @@ from local.page.actions import shown_switches
 from local.page.function_logs import FunctionLogs
 from local.page.health import Health
 from local.page.history import history_of
-from local.page.indicators import Observation, indicators
+from local.page.indicators import Indicator, Observation, indicators
 from local.page.repository import Backlog, OrderRow, count_jobs, newest_jobs, newest_orders, read_backlogs, read_only
 from local.queues import queue_url
 from local.workers import queues_without_worker
@@ -121,7 +121,7 @@ class SystemState:
             "mails_version": self._mailbox.stat().st_size if self._mailbox.exists() else 0,
             "queues": queues,
             "lamps": [
-                asdict(indicator) for indicator in indicators(self._observation(queues, backlogs, gauges, of_queues))
+                _shown_indicator(each) for each in indicators(self._observation(queues, backlogs, gauges, of_queues))
             ],
             "switches": shown_switches(self._switches),
             "gateways": [{"name": each.name, "title": each.title} for each in GATEWAYS.values()],
@@ -256,3 +256,9 @@ def _plain(value: Any) -> Any:
 
 def _text(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _shown_indicator(indicator: Indicator) -> dict[str, Any]:
+    shown = asdict(indicator)
+    shown["lit"] = shown.pop("firing")
+    return shown

@@ -47,10 +47,7 @@ from tests.support.local_system import wait_for
 from tests.support.typed_commands import PLACEHOLDER, runbook_commands
 from tests.support.worker_bench import plenty
 
-pytestmark = [
-    pytest.mark.skipif(sys.platform != "linux", reason="halts processes and looks for them in /proc"),
-    pytest.mark.xdist_group("game day"),
-]
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="halts processes and looks for them in /proc")
 
 SOON = timedelta(seconds=45)
 QUIET = timedelta(seconds=3)

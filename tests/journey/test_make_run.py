@@ -70,7 +70,6 @@ def shop() -> Iterator[tuple[Terminals, Command]]:
     terminals.close()
 
 
-@pytest.mark.xdist_group("shop")
 class TestARunningShop:
     def test_it_is_healthy_as_soon_as_it_says_so(self, shop: tuple[Terminals, Command]) -> None:
         terminals, _ = shop

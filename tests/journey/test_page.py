@@ -19,10 +19,7 @@ from emulator.loopback.ports import free_port
 from skincare.moments import shown
 from tests.journey.conftest import Terminals
 
-pytestmark = [
-    pytest.mark.skipif(sys.platform != "linux", reason="looks for children in /proc"),
-    pytest.mark.xdist_group("page"),
-]
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for children in /proc")
 
 READY = "Ctrl-C stops everything."
 TIMEOUT_MS = 60_000

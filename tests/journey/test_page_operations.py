@@ -11,7 +11,6 @@ from tests.journey.test_page import BALM, DESK, PHONE, RUNNING, Opener, Shop, Vi
 
 __all__ = ["browser", "shop", "visits"]
 
-pytestmark = pytest.mark.xdist_group("page")
 
 WIDTHS = pytest.mark.parametrize("width", [DESK, PHONE])
 DEAD_JOBS = """

@@ -20,7 +20,7 @@ export function firing(indicators) {
   return count ? plural(count, "alarm") : "";
 }
 
-// Whole numbers: a indicator is built anew only when its text changes.
+// Whole numbers: an indicator is built anew only when its text changes.
 const rounded = (indicator) => ({ ...indicator, value: indicator.value === null ? null : Math.floor(indicator.value) });
 
 const measured = (number, unit) => (unit === "s" && number > 0 ? duration(number) : String(number));

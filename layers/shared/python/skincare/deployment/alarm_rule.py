@@ -8,17 +8,17 @@ from skincare.deployment.metrics import Metric
 
 MINUTE = timedelta(minutes=1)
 COUNTING = timedelta(minutes=5)
-"""The time over which happenings such as failed items are counted."""
+"""The time over which events such as failed items are counted."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AlarmRule:
     """One alarm, or one for each queue or function: its name then ends with theirs.
 
-    It sounds when `periods` of the last `of` periods reach the threshold, or fall `below` it. `broke` and `impact` are
+    It fires when `periods` of the last `of` periods reach the threshold, or fall `below` it. `broke` and `impact` are
     sentences and `first` is the command to begin with. They may name {stage}, {queue}, {function}, the {event} that is
-    counted, the sentence that the queue or function {impact} by, {every} period, {lasting} for all periods together, and
-    the {threshold}, also in {minutes} of seconds, {seconds} of milliseconds or {percent} of one.
+    counted, the {impact} of the queue or function, {every} period, {lasting} for all periods together, and the
+    {threshold}, also in {minutes} of seconds, {seconds} of milliseconds or {percent} of one.
     """
 
     name: str
