@@ -94,7 +94,7 @@ class Midtrans:
 
 
 def transaction(payment: Payment) -> dict[str, Any]:
-    """Return what a status call tells of a payment to which something happened: its newest state, and all refunds."""
+    """Return what a status call reports of a payment to which something happened: its newest state, and all refunds."""
     refunds = [entry for entry in payment.entries if entry.refund_id is not None]
     # What was paid stays paid, whatever other tries come to.
     newest = [entry for entry in payment.entries if not payment.paid or entry.status not in _TRIES][-1]

@@ -97,7 +97,7 @@ function buildJob(job, group) {
 const acknowledged = ({ by, at, until, reason }) =>
   `Acknowledged at ${moment(at)} by ${by}, no alarm before ${moment(until)}: ${reason}`;
 
-// what is meant, page by page; a death that was not looked at is left alone
+// what is meant, page by page; a dead letter that was not looked at is left alone
 
 async function* single(job) {
   yield [job];
@@ -200,7 +200,7 @@ async function showMessage(message) {
     const { body } = await ask({ operation: "show_quarantined", message_id: message.id });
     showResult(byId("dead-result"), {
       good: true,
-      title: `Message ${message.id}, as a stranger sent it`,
+      title: `Message ${message.id}, as it was received`,
       action: element("pre", {}, body),
     });
   } catch (error) {

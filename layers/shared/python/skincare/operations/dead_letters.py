@@ -52,7 +52,7 @@ class DeadList:
 
 @dataclass(frozen=True)
 class DeadJob:
-    """One dead job. `dead_letter_no` says which of its deaths was looked at."""
+    """One dead job. `dead_letter_no` says which of its dead letters was looked at."""
 
     id: str
     job_type: str

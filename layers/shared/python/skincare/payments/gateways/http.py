@@ -131,7 +131,7 @@ class GatewayHttp:
                     break
                 return status, content
             status = inside if inside in _NOT_LET_IN else status
-        # An alarm counts this event: nobody can pay, and no refund is sent, until a person mends it.
+        # An alarm counts this event: nobody can pay, and no refund is sent, until a person fixes it.
         logger.error("payment.gateway_misconfigured", gateway=self._gateway, status=status)
         raise GatewayMisconfigured(self._gateway, f"status {status}")
 
