@@ -1,4 +1,4 @@
--- That somebody knows of a dead job, until when: no state of the job, and of one death only. A job that comes back and
+-- That somebody knows of a dead job, until when: no state of the job, and of one dead letter only. A job that comes back and
 -- dies again has another dead_letter_no, so nobody has acknowledged that.
 CREATE TABLE dead_letter_acknowledgements (
     job_id uuid NOT NULL REFERENCES jobs ON DELETE CASCADE,

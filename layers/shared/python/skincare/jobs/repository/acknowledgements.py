@@ -1,4 +1,4 @@
-"""Acknowledgements of dead jobs: each is of one death, and ends by itself."""
+"""Acknowledgements of dead jobs: each is of one dead letter, and ends by itself."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -15,11 +15,11 @@ ACKNOWLEDGED = SQL("""EXISTS (
     SELECT 1 FROM dead_letter_acknowledgements a
     WHERE a.job_id = j.id AND a.dead_letter_no = j.dead_letter_no AND a.expires_at > now()
 )""")
-"""Whether the present death of the dead job `j` is acknowledged at this moment."""
+"""Whether the present dead letter of the dead job `j` is acknowledged at this moment."""
 
 
 def acknowledge(
-    conn: Connection, deaths: Mapping[JobId, int], *, claimed_identity: str, reason: str, lasts: timedelta
+    conn: Connection, dead_letter_nos: Mapping[JobId, int], *, claimed_identity: str, reason: str, lasts: timedelta
 ) -> set[JobId]:
     """Acknowledge jobs that are dead with the given `dead_letter_no`; return which. The latest word replaces others."""
     cur = conn.execute(
@@ -33,8 +33,8 @@ def acknowledge(
             reason = excluded.reason, acknowledged_at = excluded.acknowledged_at, expires_at = excluded.expires_at
         RETURNING job_id""",
         {
-            "ids": list(deaths),
-            "numbers": list(deaths.values()),
+            "ids": list(dead_letter_nos),
+            "numbers": list(dead_letter_nos.values()),
             "identity": claimed_identity,
             "reason": reason,
             "lasts": lasts,
@@ -43,8 +43,8 @@ def acknowledge(
     return {row[0] for row in cur}
 
 
-def withdraw(conn: Connection, deaths: Mapping[JobId, int]) -> set[JobId]:
-    """Take back acknowledgements that hold, of these deaths; return the jobs."""
+def withdraw(conn: Connection, dead_letter_nos: Mapping[JobId, int]) -> set[JobId]:
+    """Take back acknowledgements that hold, of these dead letters; return the jobs."""
     cur = conn.execute(
         """
         WITH locked AS (
@@ -55,7 +55,7 @@ def withdraw(conn: Connection, deaths: Mapping[JobId, int]) -> set[JobId]:
         )
         DELETE FROM dead_letter_acknowledgements a USING locked l
         WHERE a.job_id = l.job_id AND a.dead_letter_no = l.dead_letter_no RETURNING a.job_id""",
-        {"ids": list(deaths), "numbers": list(deaths.values())},
+        {"ids": list(dead_letter_nos), "numbers": list(dead_letter_nos.values())},
     )
     return {row[0] for row in cur}
 

@@ -54,7 +54,7 @@ def discard(conn: Connection, dead_letter_nos: Mapping[JobId, int], *, even_paid
 def acknowledge(
     conn: Connection, dead_letter_nos: Mapping[JobId, int], *, claimed_identity: str, reason: str, lasts: timedelta
 ) -> Change:
-    """Note that somebody knows of jobs that still are in the death that was looked at."""
+    """Note that somebody knows of jobs that still have the dead letter that was looked at."""
     hit = sorted(
         acknowledgements.acknowledge(
             conn, dead_letter_nos, claimed_identity=claimed_identity, reason=reason, lasts=lasts
