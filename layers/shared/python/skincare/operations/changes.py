@@ -67,7 +67,7 @@ class Changes:
         return self._do("discard", request, lambda conn: changes.discard(conn, dead_letter_nos, even_paid=even_paid))
 
     def acknowledge(self, dead_letter_nos: Mapping[JobId, int], *, lasts: timedelta) -> Change:
-        """Note that somebody knows of dead jobs, still with the dead letter that was looked at; the alarm waits so long."""
+        """Note that somebody knows of dead jobs that still have the dead letter that was looked at."""
         request = {"deaths": _keyed(dead_letter_nos), "lasts_s": int(lasts.total_seconds())}
         identity, reason = self._caller.claimed_identity, self._reason
         assert reason is not None  # noqa: S101  the request has it
