@@ -187,8 +187,8 @@ def discard(
         everything=everything,
     )
 
-    def request(deaths: "list[DeadLetterRef]") -> "Request":
-        return typed(Discard, claimed_identity=oncall.identity, deaths=deaths, reason=reason, even_paid=even_paid)
+    def request(refs: "list[DeadLetterRef]") -> "Request":
+        return typed(Discard, claimed_identity=oncall.identity, deaths=refs, reason=reason, even_paid=even_paid)
 
     change_dead(oncall, which, request, done="discarded", dry_run=dry_run, as_json=as_json)
 
@@ -226,11 +226,11 @@ def acknowledge(
         oncall, jobs, job_type=job_type, error=error, queue=queue, order=order, before=before, everything=everything
     )
 
-    def request(deaths: "list[DeadLetterRef]") -> "Request":
+    def request(refs: "list[DeadLetterRef]") -> "Request":
         return typed(
             Acknowledge,
             claimed_identity=oncall.identity,
-            deaths=deaths,
+            deaths=refs,
             lasts_s=int((lasts or _USUALLY).total_seconds()),
             reason=reason,
         )
@@ -263,8 +263,8 @@ def unacknowledge(
     if which.job_ids is None:
         which.conditions["acknowledged"] = True
 
-    def request(deaths: "list[DeadLetterRef]") -> "Request":
-        return typed(Unacknowledge, claimed_identity=oncall.identity, deaths=deaths, reason=reason)
+    def request(refs: "list[DeadLetterRef]") -> "Request":
+        return typed(Unacknowledge, claimed_identity=oncall.identity, deaths=refs, reason=reason)
 
     change_dead(oncall, which, request, done="unacknowledged", dry_run=dry_run, as_json=as_json)
 
