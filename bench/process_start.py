@@ -16,7 +16,7 @@ from emulator.functions.function import FunctionDefinition
 from emulator.functions.runtime_api import Answered, Invocation, RuntimeApi
 
 TASKS = "/proc/{}/task"
-"""Where Linux tells of a process's threads."""
+"""Where Linux lists a process's threads."""
 
 _TIMEOUT_S = 60
 

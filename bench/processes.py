@@ -47,7 +47,7 @@ def running(command: Sequence[str], *, folder: Path, environment: Mapping[str, s
 
 @contextlib.contextmanager
 def output_on_failure() -> Iterator[int]:
-    """Yield a file that takes what processes say; it is told only when something fails."""
+    """Yield a file that takes what processes say; it is shown only when something fails."""
     with tempfile.TemporaryFile() as file:
         try:
             yield file.fileno()

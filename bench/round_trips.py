@@ -19,7 +19,7 @@ _WAYS = ("one statement", "a statement per trip", "SELECT 1")
 
 
 def measure(bench: BenchEnvironment, effort: Effort) -> Iterator[Figure]:
-    """The slope of a checkout over the slope of SELECT 1, with connections lent as they are to the API."""
+    """The slope of a checkout over the slope of SELECT 1, with connections from the API's pool."""
     times = effort.times(30)
     with bench.database() as database, contextlib.ExitStack() as stack:
         open_shop(database.owner)

@@ -82,7 +82,7 @@ def dead_jobs(oncall: OnCall, which: Which) -> "Iterator[Sequence[DeadJob]]":
 
 
 def dead_letter_refs(jobs: "Sequence[DeadJob]") -> "list[DeadLetterRef]":
-    """Return the deaths that were looked at."""
+    """Return which dead letters were looked at."""
     from oncall.requests import DeadLetterRef
 
     return [DeadLetterRef(job_id=UUID(job.id), dead_letter_no=job.dead_letter_no) for job in jobs]

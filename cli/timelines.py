@@ -1,4 +1,4 @@
-"""A job and an order told on one screen."""
+"""The timeline of a job or an order on one screen."""
 
 import json
 from typing import TYPE_CHECKING

@@ -17,7 +17,7 @@ _LOOK_AGAIN_S = 1.0
 
 
 def watch_jobs(oncall: OnCall, job_ids: Sequence[UUID], *, timeout: timedelta) -> list[Any]:
-    """Return the jobs once none of them lives, or when the patience is over; counts go to stderr as they change."""
+    """Return the jobs once none of them lives, or after the timeout; counts go to stderr as they change."""
     deadline = time.monotonic() + timeout.total_seconds()
     shown = ""
     while True:

@@ -1,4 +1,4 @@
-"""What goes on beside the functions and nobody has to wait for: the relay's schedule, invoices of earlier runs."""
+"""Background tasks beside the functions: the relay's schedule, invoices of earlier runs."""
 
 import contextlib
 import threading
@@ -28,7 +28,7 @@ def start_background_tasks(
     log: LogBook,
     say: Callable[[str], None],
 ) -> None:
-    """Begin them; `undo` ends them."""
+    """Start them; `undo` ends them."""
     # The first tick starts the container.
     schedule = Schedule(relay, name="outbox-relay", every=RELAY_INTERVAL, log=log)
     undo.callback(schedule.stop)

@@ -100,7 +100,7 @@ class _Demonstration:
         for answer in placed:
             self._check_placed(who, answer)
         numbers = {answer.body["order_number"] for answer in placed}
-        # A second click may also be told that the first is still at work.
+        # A second click may also learn that the first is still at work.
         if len(numbers) != 1 or any(answer.status not in {201, 409} for answer in answers):
             raise DemoFailed(f"Two clicks made {len(numbers)} orders: {[answer.status for answer in answers]}.")
 

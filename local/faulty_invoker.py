@@ -1,4 +1,4 @@
-"""A worker function between its queue and its containers, hit by what is switched on."""
+"""Fault injection between a queue and its worker function, as switched on."""
 
 import json
 import threading

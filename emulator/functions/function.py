@@ -12,7 +12,7 @@ from emulator.settings import ACCOUNT_ID, REGION
 
 @dataclass(frozen=True)
 class FunctionDefinition:
-    """What AWS would be told about a function. `code` is the folder that its package is rooted at."""
+    """A function's configuration, as AWS would be given it. `code` is the folder that its package is rooted at."""
 
     name: str
     handler: str

@@ -74,7 +74,7 @@ def end_watcher(watcher: subprocess.Popen[bytes]) -> None:
 
 
 def stop_survivor(data: Path) -> None:
-    """Stop the server that a killed parent left on this data; a stranger with its number is left alone.
+    """Stop the server that a killed parent left on this data; another process that got its number is left alone.
 
     Raises PostgresFailed when it does not stop.
     """
@@ -90,7 +90,7 @@ def stop_survivor(data: Path) -> None:
         deadline += STOP_TIMEOUT_S
     if _serves(pid, data):
         raise PostgresFailed(f"PostgreSQL process {pid} still uses {data} and does not stop.")
-    # PostgreSQL judges a number by whether it exists, and would refuse to start because of the stranger.
+    # PostgreSQL judges a number by whether it exists, and would refuse to start because of the other process.
     (data / "postmaster.pid").unlink(missing_ok=True)
 
 

@@ -28,7 +28,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 class DeadLetterRef(BaseModel):
-    """A dead job, in the death that the caller has looked at."""
+    """A dead job, by the number of the dead letter that the caller has looked at."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -183,7 +183,7 @@ class Refund(ChangeRequest):
 
 
 class Reconcile(ChangeRequest):
-    """Hold orders and payments against each other and mend what is safe."""
+    """Hold orders and payments against each other and repair what is safe."""
 
     answer: ClassVar[type[Any]] = ReconciliationState
     operation: Literal["reconcile"] = "reconcile"

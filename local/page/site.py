@@ -30,7 +30,7 @@ type Action = Callable[[dict[str, Any]], Any]
 _TOKEN_LIFE = timedelta(hours=1)
 _LARGEST_BODY = 4096
 _LARGEST_ACTION = 16_384
-"""A redrive names up to a hundred deaths."""
+"""A redrive names up to a hundred dead letters."""
 _NO_OBJECT = "Send a JSON object."
 _STATIC = Path(__file__).parent / "static"
 STATIC_TYPES = {

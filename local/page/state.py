@@ -1,4 +1,4 @@
-"""What the page shows of the running system: orders, queues, jobs, dead letters, lamps and switches, as JSON."""
+"""What the page shows of the system, as JSON: orders, queues, jobs, dead letters, alarm indicators and switches."""
 
 import threading
 import time

@@ -91,7 +91,7 @@ function buildJob(job, group) {
   );
 }
 
-// what is meant, page by page; a death that was not looked at is left alone
+// what is meant, page by page; a dead letter that was not looked at is left alone
 
 async function* single(job) {
   yield [job];
@@ -194,7 +194,7 @@ async function showMessage(message) {
     const { body } = await ask({ operation: "show_quarantined", message_id: message.id });
     showResult(byId("dead-result"), {
       good: true,
-      title: `Message ${message.id}, as a stranger sent it`,
+      title: `Message ${message.id}, as it was received`,
       action: element("pre", {}, body),
     });
   } catch (error) {

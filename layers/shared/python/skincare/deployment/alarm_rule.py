@@ -1,4 +1,4 @@
-"""What an alarm is: when it sounds, and the words that arrive by mail."""
+"""What an alarm is: when it fires, and the text of its mail."""
 
 from dataclasses import dataclass
 from datetime import timedelta

@@ -94,7 +94,7 @@ EMAIL_SENDING_STOPPED = AlarmRule(
     metric=log_events.MAIL_STOPPED,
     threshold=1,
     broke="SES refuses every mail of ours ({event}): the account is paused or set up wrongly.",
-    impact="No customer gets a mail; the jobs keep until it is mended, for a day.",
+    impact="No customer gets a mail; the jobs are retried for a day.",
     runbook="email-sending-stopped",
     first="aws sesv2 get-account",
 )
@@ -123,7 +123,7 @@ GATEWAY_MISCONFIGURED = AlarmRule(
     metric=log_events.GATEWAY_MISCONFIGURED,
     threshold=1,
     broke="A payment gateway refuses our key, or its address is wrong ({event}).",
-    impact="Customers cannot pay; refunds, expiries and unconfirmed payments wait until it is mended.",
+    impact="Customers cannot pay; refunds, expiries and unconfirmed payments wait until it is fixed.",
     runbook="gateway-misconfigured",
     first="skincare jobs list --queue payments --state retry_waiting --stage {stage}",
 )
@@ -174,7 +174,7 @@ RECONCILIATION_FINDINGS = AlarmRule(
     threshold=1,
     counts="findings",
     broke="The reconciliation found orders, payments or mails that do not agree with each other.",
-    impact="Perhaps a customer has paid and was not told, or money lies here that nobody accounts for.",
+    impact="Perhaps a customer has paid and was not notified, or money lies here that nobody accounts for.",
     runbook="reconciliation-findings",
     first="skincare payments list --stage {stage}",
 )

@@ -44,7 +44,7 @@ def run_relay(
 ) -> RelayReport:
     """Publish what is due until nothing is, each queue stops taking it, or time runs short; then sweep.
 
-    First it sees to it that each chore is scheduled for its next time.
+    First it schedules each periodic job that is not scheduled yet.
     Raises `DatabaseUnavailable`. Dying anywhere costs nothing: what was taken and not marked is due
     again after 60 s.
     """

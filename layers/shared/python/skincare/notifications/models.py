@@ -9,7 +9,7 @@ from skincare.locales import Locale
 
 
 class NotificationType(StrEnum):
-    """What a customer is told about an order. The value is stored: never renamed."""
+    """The kinds of notification about an order. The value is stored: never renamed."""
 
     ORDER_CONFIRMATION = "order_confirmation"
     PAYMENT_RECEIVED = "payment_received"
@@ -20,14 +20,14 @@ class NotificationType(StrEnum):
 
 @dataclass(frozen=True)
 class Notice:
-    """One thing that a customer is told about an order, at most once: of refunds one each, by its number."""
+    """One notification about an order, sent at most once; one for each refund, by its number."""
 
     kind: NotificationType
     refund_no: int | None = None
 
     @property
     def recorded(self) -> str:
-        """As it is recorded once it was told, such as `order_confirmation` and `refund:1`."""
+        """As it is recorded once it was sent, such as `order_confirmation` and `refund:1`."""
         return self.kind if self.refund_no is None else f"{self.kind}:{self.refund_no}"
 
 

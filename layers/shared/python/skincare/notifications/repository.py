@@ -1,4 +1,4 @@
-"""SQL about what customers were told."""
+"""SQL about notifications."""
 
 from datetime import datetime
 

@@ -38,7 +38,7 @@ class Changes:
         self._reason = reason
 
     def redrive(self, dead_letter_nos: Mapping[JobId, int], *, force: bool, even_crashed: bool) -> Change:
-        """Bring back jobs that still are in the death (`dead_letter_no`) that was looked at, and publish them.
+        """Bring back jobs whose `dead_letter_no` is still the one that was looked at, and publish them.
 
         A type that is not safe to run again is left alone without `force`, and a job that took its worker down time
         after time without `even_crashed`.
@@ -58,7 +58,7 @@ class Changes:
         )
 
     def discard(self, dead_letter_nos: Mapping[JobId, int], *, even_paid: bool) -> Change:
-        """Cancel jobs that still are in the death that was looked at; a payment event goes with its job.
+        """Cancel jobs whose `dead_letter_no` is still the one that was looked at; a payment event goes with its job.
 
         One that says that a customer has paid is left alone without `even_paid`.
         """
@@ -173,7 +173,7 @@ class Changes:
         return asked[0]
 
     def reconcile(self) -> ReconciliationState:
-        """Hold orders and payments against each other and mend what is safe, for some seconds.
+        """Compare orders with payments and repair what is safe, for some seconds.
 
         What was repaired is a change and audited as one; looking through the rest changes nothing but the findings.
         """

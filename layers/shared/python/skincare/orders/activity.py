@@ -77,14 +77,14 @@ class OrderJob:
 
     @property
     def notification(self) -> str:
-        """What is recorded once it has told the customer; empty for a job that tells nothing."""
+        """What is recorded once its mail was sent; empty for a job that sends none."""
         kind = _NOTIFICATION_OF.get(self.job_type)
         return "" if kind is None else Notice(kind, self.refund_no).recorded
 
 
 @dataclass(frozen=True)
 class Notification:
-    """That the customer was told something, or could not be."""
+    """That a notification was sent, or could not be."""
 
     type: str
     status: NotificationStatus

@@ -20,7 +20,7 @@ class WebhookMalformed(SkincareError):
 
 
 class GatewayUnknown(SkincareError):
-    """No gateway of this name sends us anything. The name is not repeated: a stranger typed it."""
+    """No gateway of this name sends us anything. The name is not repeated: it is untrusted text."""
 
     def __init__(self) -> None:
         super().__init__("there is no such payment gateway")

@@ -1,4 +1,4 @@
-"""The members of a gateway's JSON body, read loosely: what we do not need may be anything."""
+"""The fields of a gateway's JSON body, read loosely: what we do not need may be anything."""
 
 import hashlib
 import json
@@ -22,13 +22,13 @@ class Digits(str):
 
 
 class InvalidField(ValueError):
-    """A member that we need is missing or not usable; the message names it and does not quote it."""
+    """A field that we need is missing or not usable; the message names it and does not quote it."""
 
 
 def parse(body: bytes) -> dict[str, Any]:
-    """Return the members of a JSON object; raises `WebhookMalformed`.
+    """Return the fields of a JSON object; raises `WebhookMalformed`.
 
-    Half surrogate pairs and NUL pass: the members that hold them are flawed, if we need them at all.
+    Half surrogate pairs and NUL pass: the fields that hold them are invalid, if we need them at all.
     """
     value = parse_any(body)
     if not isinstance(value, dict):
@@ -53,7 +53,7 @@ def parse_any(body: bytes) -> Any:
 
 
 def signed(body: bytes) -> dict[str, Any]:
-    """Return the members of a body that its sender really signed; raises `InvalidField`.
+    """Return the fields of a body that its sender really signed; raises `InvalidField`.
 
     What cannot be read then is evidence all the same: nobody would send it again.
     """
@@ -69,7 +69,7 @@ def digest(body: bytes) -> str:
 
 
 def inner(fields: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return the members of an object inside, none where it is no object."""
+    """Return the fields of an object inside, none where it is no object."""
     value = fields.get(name)
     return value if isinstance(value, dict) else {}
 

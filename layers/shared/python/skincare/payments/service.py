@@ -237,7 +237,7 @@ def _setting_aside_what_is_overdue(event_id: EventId, database: Database) -> Ite
 
 
 def _set_aside_after_a_payment(conn: Connection, event: GatewayEvent) -> tuple[list[EventId], OrderNumber]:
-    """Quarantine what is told in unknown words of an order that has a payment; also of a copy, if we died before.
+    """Quarantine events with an unknown status about an order that has a payment; also of a copy, if we died before.
 
     Under the order's lock: the event that pays it may be applied at this moment, and one of us must see both.
     """

@@ -67,7 +67,7 @@ class AnomalyKind(StrEnum):
     FAILED_THOUGH_PAID = "failed_though_paid"
     CHARGEBACK = "chargeback"
     PAID_AGAIN = "paid_again"
-    """The order counted as refunded until this event. It is about what people were told, not about the sum."""
+    """The order counted as refunded until this event. It is about what people were shown, not about the sum."""
     GOODS_GIVEN_BACK = "goods_given_back"
     """It pays an order whose goods were given back with a refund and sold since; found where goods are moved."""
 
@@ -87,7 +87,7 @@ class Anomaly:
     kind: AnomalyKind
     give_back_rupiah: int = 0
     expected_rupiah: int | None = None
-    """What the event should have told, where that is not the order's total."""
+    """What the event should have reported, where that is not the order's total."""
 
     @property
     def task(self) -> Task:

@@ -105,7 +105,7 @@ def redrive(conn: Connection, job_ids: Sequence[JobId], *, only_at: Sequence[int
 
 
 def moved_on(conn: Connection, dead_letter_nos: Mapping[JobId, int]) -> set[JobId]:
-    """Return those of the jobs that are not in the death that was looked at: they came back, or died again."""
+    """Return the jobs whose `dead_letter_no` is no longer the one that was looked at: they came back, or died again."""
     cur = conn.execute(
         """
         SELECT w.id FROM unnest(%(ids)s::uuid[], %(numbers)s::integer[]) AS w (id, dead_letter_no)

@@ -1,4 +1,4 @@
-"""Changes that people ask for, each told as counts of what it did and of what it left alone."""
+"""Changes that people ask for; each returns counts of what it did and of what it left alone."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from uuid import UUID
@@ -20,7 +20,7 @@ type Act = Callable[[Connection], Change]
 def redrive(
     conn: Connection, dead_letter_nos: Mapping[JobId, int], *, may_run_again: Callable[[str], bool], even_crashed: bool
 ) -> Change:
-    """Bring back the jobs that still are in the death (`dead_letter_no`) that was looked at."""
+    """Bring back the jobs whose `dead_letter_no` is still the one that was looked at."""
     causes = dead_jobs.causes_of(conn, list(dead_letter_nos))
     crashed = {job_id for job_id, (_, error_class) in causes.items() if error_class == CRASHED and not even_crashed}
     unsafe = {job_id for job_id, (job_type, _) in causes.items() if not may_run_again(job_type)} - crashed
@@ -37,7 +37,7 @@ def redrive(
 
 
 def discard(conn: Connection, dead_letter_nos: Mapping[JobId, int], *, even_paid: bool) -> Change:
-    """Cancel jobs that still are in the death that was looked at, and give up the payment events they were about.
+    """Cancel jobs whose `dead_letter_no` is still the one that was looked at, and give up their payment events.
 
     Otherwise such an event would wait for ever, and a reconciliation would enqueue a job for it again.
     """

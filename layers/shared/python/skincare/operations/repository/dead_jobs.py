@@ -84,7 +84,7 @@ def causes_of(conn: Connection, job_ids: Sequence[JobId]) -> dict[JobId, tuple[s
 def obsolete_reasons(conn: Connection, job_ids: Sequence[JobId]) -> dict[JobId, str]:
     """Return why a run would find nothing to do, for those of the jobs where it would not, as things stand.
 
-    Only told to people: each handler looks for itself when it runs. Nothing is said of a payload that names no order
+    For people only: each handler looks for itself when it runs. Nothing is said of a payload that names no order
     as text: no handler gets to see it.
     """
     cur = conn.execute(

@@ -48,7 +48,7 @@ class SignedRequest:
 
 @dataclass(frozen=True)
 class Sample:
-    """How one gateway tells of an occurrence: `request` takes it with its word, the secret and the time of sending."""
+    """How one gateway reports an occurrence: `request` takes it with its word, the secret and the time of sending."""
 
     request: Callable[[Occurrence, str, str, datetime], SignedRequest]
     words: Mapping[str, str] = field(default_factory=dict)

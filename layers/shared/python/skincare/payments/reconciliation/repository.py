@@ -1,4 +1,4 @@
-"""What a reconciliation mends and whom it asks, in PostgreSQL. Everything is bounded, by an index."""
+"""What a reconciliation repairs and whom it asks, in PostgreSQL. Everything is bounded, by an index."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,1 +1,1 @@
-"""What gateways say in words that we do not know."""
+"""Events whose status we do not know."""

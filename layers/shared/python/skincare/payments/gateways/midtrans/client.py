@@ -134,7 +134,7 @@ class MidtransClient:
         return None if answer.value.get("status_code") == _UNKNOWN else answer.value
 
     def _ask(self, path: str, content: object) -> str:
-        """Send, and return Midtrans's own code, whether it stands in the body or is told by HTTP."""
+        """Send, and return Midtrans's own code, from the body or else the HTTP status."""
         try:
             answer = self._api.post_if_there(path, content)
         except GatewayRefused as refusal:

@@ -10,7 +10,7 @@ from skincare.payments.models import EventStatus
 
 
 def with_fee(price_rupiah: int, fee_rupiah: int) -> dict[str, Any]:
-    """Return how Midtrans tells of a fee that it put on top of a price, nothing where it put none.
+    """Return how Midtrans reports a fee that it put on top of a price, nothing where it put none.
 
     https://docs.midtrans.com/docs/snap-advanced-feature#automatic-fee-imposition
     """

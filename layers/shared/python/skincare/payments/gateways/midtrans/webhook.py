@@ -91,7 +91,7 @@ def _report(content: dict[str, Any]) -> Report | None:
     reported, status = meaning(content)
     refund_key, amount = None, price(content)
     if status in REFUNDS:
-        # Some notifications tell of their refund at the top level alone.
+        # Some notifications report their refund at the top level alone.
         newest = (refunds(content) or refunds(content | {"refunds": [content]}))[-1]
         if newest.amount_rupiah <= 0 < newest.reported_rupiah:
             return None

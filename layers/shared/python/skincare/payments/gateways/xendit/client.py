@@ -96,7 +96,7 @@ class XenditClient:
             answer = self._api.get(f"/v2/invoices/{quote(missing, safe='')}")
             if answer is not None and isinstance(answer.value, dict):
                 found.append(answer.value)
-        # Whatever else it may tell of is not about this attempt.
+        # Whatever else it may report is not about this attempt.
         return [each for each in found if each.get("external_id") == attempt.reference]
 
 

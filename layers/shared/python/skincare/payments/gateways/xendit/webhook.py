@@ -23,7 +23,7 @@ _TEST_INVOICE = "invoice_123124123"
 _STATUSES = {
     "PENDING": EventStatus.PENDING,
     "PAID": EventStatus.PAID,
-    # The money reached our balance at Xendit: the same payment, told again.
+    # The money reached our balance at Xendit: the same payment, reported again.
     "SETTLED": EventStatus.PAID,
     "EXPIRED": EventStatus.EXPIRED,
     "FAILED": EventStatus.FAILED,
@@ -48,7 +48,7 @@ class Xendit:
         except json_fields.InvalidField as flaw:
             return GatewayEvent(f"sha256:{json_fields.digest(webhook.body)}", headers, None, str(flaw))
         if content.get("external_id", _TEST_INVOICE) == _TEST_INVOICE:
-            # Other products of Xendit call the same address, and its test button tells of an invoice of nobody.
+            # Other products of Xendit call the same address, and its test button reports an invoice of nobody.
             return GatewayEvent(key, headers, None)
         try:
             return GatewayEvent(key, headers, report_of(content))
