@@ -87,6 +87,21 @@ SAMPLE = Sample(_request)
 """,
 }
 
+STAND_IN = """
+from local.payment_gateway.answer import Answer
+
+
+class StandIn:
+    gives_back = True
+
+    def __init__(self, store, *, page_url):
+        self.page_url = page_url
+
+    def answer(self, method, path, read, query=""):
+        return Answer(201, {"url": self.page_url, "asked": [method, path, query]})
+"""
+
+
 SYNTHESIZE = """
 import json, sys
 from dataclasses import replace
@@ -111,11 +126,12 @@ def add_queue(copy: Path) -> None:
 
 
 def add_gateway(copy: Path) -> None:
-    """One more folder and one more line."""
+    """One more folder and one more line; and, to play it here, one more file."""
     gateways = copy / SHARED / "payments/gateways"
     (gateways / "tukar").mkdir()
     for name, text in FOLDER.items():
         (gateways / "tukar" / name).write_text(text)
+    (copy / "local/payment_gateway/stand_ins/tukar.py").write_text(STAND_IN)
     replace_once(gateways / "__init__.py", '    "doku",\n', '    "doku",\n    "tukar",\n')
 
 

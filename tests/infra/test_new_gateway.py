@@ -8,6 +8,29 @@ from tests.infra.templates import Templates
 from tests.support.copied_tree import run
 from tests.support.http import http_event
 
+PLAYED = """
+import base64, json, sys
+from pathlib import Path
+from werkzeug import Request
+from werkzeug.test import EnvironBuilder
+from emulator.log.logbook import LogBook
+from local.functions import LocalEnvironment
+from local.payment_gateway import PaymentSite
+from local.payment_gateway.payment_store import PaymentStore
+from local.settings import PAYMENT_API, LocalSettings
+
+site = PaymentSite(
+    PaymentStore(Path(sys.argv[1]) / "payments.json"), None, shop_url="http://shop", api_keys={"tukar": "key"}, log=None
+)
+authorization = "Basic " + base64.b64encode(b"key:").decode()
+builder = EnvironBuilder(f"{PAYMENT_API}/tukar/v1/bills?a=b", method="POST", headers={"authorization": authorization})
+print(json.dumps({
+    "chosen": LocalSettings.from_env({"PAYMENT_GATEWAY": "tukar"}).payment_gateway,
+    "url": LocalEnvironment("", "", "http://gateway").api().environment["GATEWAY_URL_TUKAR"],
+    "answer": json.loads(site.answer(builder.get_request(Request)).get_data()),
+}))
+"""
+
 SHOWN = """
 import json
 from api.openapi import document
@@ -84,6 +107,14 @@ def test_is_offered_everywhere(tree: Path) -> None:
     assert shown["page"][-1] == "Tukar"
     assert {"WEBHOOK_SECRET_ID_TUKAR", "WEBHOOK_SECRET_ID_TUKAR_API"} <= set(shown["secrets"])
     assert shown["asked"] == "tukar"
+
+
+def test_is_played_where_its_stand_in_is_there(tree: Path, tmp_path: Path) -> None:
+    assert json.loads(run(tree, PLAYED, str(tmp_path))) == {
+        "chosen": "tukar",
+        "url": "http://gateway/tukar",
+        "answer": {"url": "http://shop/_local/pay/", "asked": ["POST", "/v1/bills", "a=b"]},
+    }
 
 
 def test_sends_webhooks_that_are_taken_and_forged_ones_that_are_not(tree: Path) -> None:
