@@ -16,8 +16,8 @@ import pytest
 from hypothesis import settings
 
 USUAL = 20260115
-LONGER = 40
-"""How many times the examples of a short run a long one has, where a test names their number."""
+LONGER = 10
+"""How many times the examples of a short run a long one has, where a test names their number: minutes, not hours."""
 
 
 class Times(Protocol):

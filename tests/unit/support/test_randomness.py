@@ -122,7 +122,7 @@ class TestALongRun:
         }
         assert "tried 50 times from 1" in lines
         assert any(line.startswith("drawn 1000 ") for line in lines)
-        assert any(line.startswith("drawn dearly 200 ") for line in lines)
+        assert any(line.startswith("drawn dearly 50 ") for line in lines)
 
 
 @dataclass(frozen=True)
