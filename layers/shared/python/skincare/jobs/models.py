@@ -49,7 +49,7 @@ class JobState(StrEnum):
     PENDING = "pending"
     """Not claimed yet; whoever enqueued it may have put it on SQS."""
     QUEUED = "queued"
-    """Put on SQS by the relay, or handed back by a worker that had no time for it."""
+    """Put on SQS by the relay, or released by a worker that had no time for it."""
     PROCESSING = "processing"
     """Leased to a worker."""
     RETRY_WAITING = "retry_waiting"
