@@ -11,8 +11,8 @@ from skincare.payments.ports import GatewayClient, Gateways, SecretStore
 def connect(urls: Mapping[str, str], secrets: SecretStore) -> Gateways:
     """Return a client for each gateway whose address is known; nothing is asked before its first use.
 
-    `urls` are those of GATEWAY_URL_<NAME>; of the others not even the code is loaded. Raises `ConfigurationError` for an
-    address that is not safe.
+    `urls` are those of GATEWAY_URL_<NAME>; the code of the others is not even loaded. Raises `ConfigurationError` for
+    an address that is not safe.
     """
     asked = [name for name, settings in GATEWAYS.items() if settings.asked_with and urls.get(name)]
     return {name: part(name, "client").connect(urls, secrets) for name in asked}
