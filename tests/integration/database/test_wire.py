@@ -90,6 +90,7 @@ def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], 
         (outbox, "insert_all"): lambda: outbox.insert_all(
             conn, [ledger.PAYLOAD] * 2, order_number=None, request_id=None
         ),
+        (outbox, "tidy_schedule"): lambda: outbox.tidy_schedule(conn, limit=10),
         (outbox, "take_due"): lambda: outbox.take_due(conn, limit=10),
         (outbox, "mark_published"): lambda: outbox.mark_published(conn, [waiting]),
         (outbox, "dead_letter_refused"): lambda: outbox.dead_letter_refused(

@@ -100,8 +100,29 @@ def insert_all(
     ]
 
 
+def tidy_schedule(conn: Connection, *, limit: int) -> int:
+    """Put up to `limit` rows of the schedule right whose time has come though their job's has not; return how many.
+
+    A job that was put off is looked at again at its `publish_at`, and one that is finished or gone never. Whoever
+    brings a `publish_at` nearer meanwhile writes a row of their own.
+    """
+    return conn.execute(
+        """
+        WITH early AS (
+            SELECT s.look_at, s.job_id, j.publish_at FROM job_schedule s LEFT JOIN jobs j ON j.id = s.job_id
+            WHERE s.look_at <= now() AND (j.publish_at IS NULL OR j.publish_at > now())
+            ORDER BY s.look_at LIMIT %(limit)s FOR UPDATE OF s SKIP LOCKED
+        ), again AS (
+            INSERT INTO job_schedule (look_at, job_id)
+            SELECT publish_at, job_id FROM early WHERE publish_at IS NOT NULL ON CONFLICT DO NOTHING
+        )
+        DELETE FROM job_schedule s USING early e WHERE s.look_at = e.look_at AND s.job_id = e.job_id""",
+        {"limit": limit},
+    ).rowcount
+
+
 def take_due(conn: Connection, *, limit: int, queues: Collection[QueueName] = tuple(QueueName)) -> list[DueJob]:
-    """Take up to `limit` jobs of these queues whose `publish_at` has come, the longest due first.
+    """Take up to `limit` jobs of these queues whose `publish_at` has come, as the schedule names them.
 
     Another taker gets them again in 60 s unless marked. `publish_at` stays: it tells since when a job is due. A queue
     that this release does not know cannot be among them, and its jobs stay due for one that does.
@@ -111,10 +132,10 @@ def take_due(conn: Connection, *, limit: int, queues: Collection[QueueName] = tu
         """
         UPDATE jobs SET taken_at = now(), publish_at = greatest(publish_at, '2000-01-01 00:00+00')
         WHERE id IN (
-            SELECT id FROM jobs
-            WHERE publish_at <= now() AND queue = ANY (%(queues)s::text[])
-                AND (taken_at IS NULL OR taken_at <= now() - interval '60 seconds' OR publish_at > taken_at)
-            ORDER BY publish_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+            SELECT j.id FROM job_schedule s JOIN jobs j ON j.id = s.job_id
+            WHERE s.look_at <= now() AND j.publish_at <= now() AND j.queue = ANY (%(queues)s::text[])
+                AND (j.taken_at IS NULL OR j.taken_at <= now() - interval '60 seconds' OR j.publish_at > j.taken_at)
+            ORDER BY s.look_at LIMIT %(limit)s FOR UPDATE OF j SKIP LOCKED
         )
         RETURNING id, job_type, queue, payload::text, publish_at, request_id, trace_id, order_number,
             state = 'dead_letter' AS dead,

@@ -34,7 +34,7 @@ def groups(conn: Connection) -> list[DeadGroup]:
             count(DISTINCT order_number)::integer AS orders,
             coalesce((array_agg(DISTINCT order_number) FILTER (WHERE order_number IS NOT NULL))[1:3], '{}')
                 AS order_numbers
-        FROM jobs WHERE state = 'dead_letter'
+        FROM jobs WHERE id IN (SELECT job_id FROM dead_jobs)
         GROUP BY job_type, coalesce(error_class, 'Unknown')
         ORDER BY count(*) DESC, job_type, 2""")
     return cur.fetchall()
@@ -50,7 +50,7 @@ def find(conn: Connection, which: Which, *, after: UUID | None, limit: int) -> l
             coalesce(first_failed_at, created_at) AS first_failed_at,
             coalesce(last_failed_at, created_at) AS last_failed_at, order_number, request_id, release
         FROM jobs
-        WHERE state = 'dead_letter'
+        WHERE id IN (SELECT job_id FROM dead_jobs)
             AND (%(after)s::uuid IS NULL OR id > %(after)s)
             AND (%(ids)s::uuid[] IS NULL OR id = ANY (%(ids)s))
             AND (%(job_type)s::text IS NULL OR job_type = %(job_type)s)
