@@ -1,5 +1,5 @@
--- With enqueue_job.sql, cancel_timer.sql, jobs_keep_schedule.sql, jobs_keep_keys.sql, jobs_keep_dead.sql,
--- jobs_take_their_rows_along.sql: no job is written without its rows here, from the first moment.
+-- With enqueue_jobs.sql, enqueue_job.sql, cancel_timer.sql, jobs_keep_schedule.sql, jobs_keep_keys.sql,
+-- jobs_keep_dead.sql, jobs_take_their_rows_along.sql: no job is written without its rows here, from the first moment.
 
 -- What is found by a column that changes stands in a narrow table of its own, so that no index of jobs has to follow
 -- an update. Triggers keep these tables, whichever release writes.
