@@ -80,9 +80,10 @@ format: ## Format the code and fix what can be fixed
 	@exec .venv/bin/ruff check --fix
 	@exec .venv/bin/ruff format
 
-openapi: ## Write docs/openapi.json and the TypeScript types made of it
+openapi: ## Write docs/openapi.json, and the TypeScript types and the table of routes made of it
 	@exec scripts/setup dev
 	@$(PYTHON_BIN) -m api.openapi > docs/openapi.json.new && mv docs/openapi.json.new docs/openapi.json
+	@$(PYTHON_BIN) -m infra.routes_page
 	@cd tests/typescript && npm ci --ignore-scripts --prefer-offline --no-audit --no-fund --loglevel error && exec npm run --silent types
 
 settings: ## Write docs/settings.md from the table of functions

@@ -24,11 +24,11 @@ from bench import (
     webhooks,
     worker,
 )
+from bench.environment import bench_environment
 from bench.machine import describe_machine
 from bench.report import print_report
 from bench.results import Results, encode, read
 from bench.run import Measurement, Outcome, run
-from bench.surroundings import surroundings
 from emulator.processes.stopping import until_stopped
 
 MEASUREMENTS: Mapping[str, Measurement] = {
@@ -64,13 +64,13 @@ def main(arguments: list[str] | None = None) -> int:
     outcome, finished = Outcome(), False
     # A signal still lets every child and folder of ours be cleared away.
     load = f"{os.getloadavg()[0]:.1f}"
-    with until_stopped(), surroundings() as around:
-        machine = describe_machine(around.scratch)
+    with until_stopped(), bench_environment() as bench:
+        machine = describe_machine(bench.scratch)
         kept.describe(machine)
         outcome = run(
             MEASUREMENTS,
             wanted,
-            around,
+            bench,
             effort="quick" if options.quick else "full",
             results=kept,
             progress=progress,

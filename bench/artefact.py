@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
+from bench.environment import BenchEnvironment, Effort, NotMeasured
 from bench.figure import Figure, at_most
 from bench.process_start import TASKS, cpu_until_ready
 from bench.rounds import interleave, ratios
-from bench.surroundings import Effort, NotMeasured, Surroundings
 from emulator.functions.function import FunctionDefinition
 from emulator.settings import inherited_environment
 from infra.synthesis import synthesize_for_this_machine
@@ -22,16 +22,16 @@ from skincare.deployment import functions
 _TIME_IN_A_ZIP_FILE = 315_532_800
 
 
-def measure(around: Surroundings, effort: Effort) -> Iterator[Figure]:
+def measure(bench: BenchEnvironment, effort: Effort) -> Iterator[Figure]:
     """The API's process from its folders as they were built, and from copies with the times that Lambda sees."""
     if not Path(TASKS.format(os.getpid())).exists():
         raise NotMeasured("the CPU time of another process is read from /proc, which this system has not")
-    built = around.scratch / "cdk.out"
+    built = bench.scratch / "cdk.out"
     try:
         synthesize_for_this_machine(built, stage="dev")
     except (OSError, subprocess.SubprocessError) as error:
         raise NotMeasured("the deployment cannot be synthesized here") from error
-    dated = around.scratch / "re-dated"
+    dated = bench.scratch / "re-dated"
     shutil.copytree(built, dated)
     for path in dated.rglob("*"):
         os.utime(path, (_TIME_IN_A_ZIP_FILE, _TIME_IN_A_ZIP_FILE))

@@ -8,6 +8,7 @@ from statistics import median
 from bench import pgbench
 from bench.clients import Clients, Outcome, Shopping
 from bench.delay import delayed
+from bench.environment import BenchDatabase, BenchEnvironment, Effort
 from bench.figure import Figure, at_least, at_most
 from bench.rounds import alternate_us, interleave, percentile, ratios
 from bench.server_cost import ServerCost, never_vacuumed
@@ -22,7 +23,6 @@ from bench.shop import (
     settle_down,
     user,
 )
-from bench.surroundings import BenchDatabase, Effort, Surroundings
 from skincare.database.session import Session
 
 _CONCURRENCY = {1: (500, 0.75), 4: (250, 0.70), 16: (80, 0.70)}
@@ -36,9 +36,9 @@ _RTT_MS = 1.0
 _SCARCE = 100
 
 
-def throughput(around: Surroundings, effort: Effort) -> Iterator[Figure]:
+def throughput(bench: BenchEnvironment, effort: Effort) -> Iterator[Figure]:
     """Our clients over pgbench, both calling the same statement."""
-    with around.database() as database, Clients(_MANY) as clients:
+    with bench.database() as database, Clients(_MANY) as clients:
         open_shop(database.owner)
         _sell(database, _EARLIER_ORDERS)
         for number, (checkouts, aim) in _CONCURRENCY.items():
@@ -50,7 +50,7 @@ def throughput(around: Surroundings, effort: Effort) -> Iterator[Figure]:
             values = interleave(
                 {
                     "ours": _ours(clients, database, number, each, effort.rounds),
-                    "pgbench": _pgbench(around, database, number, each, effort.rounds),
+                    "pgbench": _pgbench(bench, database, number, each, effort.rounds),
                 },
                 rounds=effort.rounds,
             )
@@ -72,7 +72,7 @@ def _sell(database: BenchDatabase, orders: int) -> None:
             place(conn, user("earlier", 0, number))
 
 
-def growth(around: Surroundings, effort: Effort) -> Iterator[Figure]:
+def growth(bench: BenchEnvironment, effort: Effort) -> Iterator[Figure]:
     """What a checkout costs the server: the same session after many orders over after few, in an empty shop.
 
     Autovacuum is off: a session plans while there are no orders, and nothing tells it that there are many.
@@ -80,7 +80,7 @@ def growth(around: Surroundings, effort: Effort) -> Iterator[Figure]:
     window, few, many = effort.times(200), effort.times(200), effort.times(2000)
     ratio, parts = [], {}
     for turn in range(min(effort.rounds, 3)):
-        with around.database() as database, Session.open(database.url) as conn:
+        with bench.database() as database, Session.open(database.url) as conn:
             never_vacuumed(database.owner)
             open_shop(database.owner)
             fill_carts(database.owner, "growth", clients=1, each=many + window)
@@ -115,14 +115,16 @@ def _ours(clients: Clients, database: BenchDatabase, number: int, each: int, rou
     )
 
 
-def _pgbench(around: Surroundings, database: BenchDatabase, number: int, each: int, rounds: int) -> Callable[[], float]:
+def _pgbench(
+    bench: BenchEnvironment, database: BenchDatabase, number: int, each: int, rounds: int
+) -> Callable[[], float]:
     turns = iter(range(rounds))
 
     def run() -> float:
         turn = next(turns)
         return pgbench.check_out(
             database.url,
-            around.scratch,
+            bench.scratch,
             prefix=f"pgbench-{number}-{turn}",
             tag=f"{number:02}{turn}",
             clients=number,
@@ -132,9 +134,9 @@ def _pgbench(around: Surroundings, database: BenchDatabase, number: int, each: i
     return run
 
 
-def enqueue(around: Surroundings, effort: Effort) -> Iterator[Figure]:
+def enqueue(bench: BenchEnvironment, effort: Effort) -> Iterator[Figure]:
     """What the job costs that is written in the order's own statement."""
-    with around.database() as database, Session.open(database.url) as conn:
+    with bench.database() as database, Session.open(database.url) as conn:
         open_shop(database.owner)
         make_checkout_without_job(database.owner)
         times = effort.times(400)
@@ -168,7 +170,7 @@ def _rush(clients: Clients, url: str, how: str, kind: str, each: int) -> Callabl
     return lambda: clients.shop(Shopping(url, how, f"{kind}-{next(turns)}", each))
 
 
-def hot_product(around: Surroundings, effort: Effort) -> Iterator[Figure]:
+def hot_product(bench: BenchEnvironment, effort: Effort) -> Iterator[Figure]:
     """Sixteen clients 1 ms away that all want product 1, in our way and statement by statement, and spread out."""
     kinds = {
         "hot": ("one statement", True, effort.times(100)),
@@ -176,7 +178,7 @@ def hot_product(around: Surroundings, effort: Effort) -> Iterator[Figure]:
         "spread": ("one statement", False, effort.times(100)),
     }
     rounds = min(effort.rounds, 5)
-    with around.database() as database, Clients(_MANY) as clients:
+    with bench.database() as database, Clients(_MANY) as clients:
         open_shop(database.owner)
         for kind, (_, hot, each) in kinds.items():
             for turn in range(rounds):

@@ -9,12 +9,12 @@ from typing import Any, Self
 
 from bench.checkouts import CHECKOUTS
 from bench.rounds import Stalled
-from bench.service import deaf_to_interrupts
+from bench.service import ignoring_interrupts
 from bench.shop import user
 from skincare.database.session import Session
 from skincare.orders.errors import CheckoutRefused
 
-_PATIENCE_S = 60.0
+_TIMEOUT_S = 60.0
 """How long one checkout may take: sixteen clients wait for one row, and the machine may have other work."""
 
 _ROUND_WITHIN_S = 300.0
@@ -117,7 +117,7 @@ class Clients:
         for client in range(self._number):
             ours, theirs = context.Pipe()
             process = context.Process(target=_client, args=(client, theirs), daemon=True)
-            with deaf_to_interrupts():
+            with ignoring_interrupts():
                 process.start()
             theirs.close()
             self._pipes.append(ours)
@@ -168,7 +168,7 @@ def _shop(session: Session, number: int, shopping: Shopping) -> _Done:
     users = [user(shopping.prefix, number, each) for each in range(1, shopping.each + 1)]
     latencies, refused = [], 0
     started = time.monotonic()
-    with session.hurried(_PATIENCE_S):
+    with session.with_timeout(_TIMEOUT_S):
         for user_id in users:
             before = time.monotonic()
             try:

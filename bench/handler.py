@@ -11,12 +11,12 @@ from typing import Any, cast
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from api.app import handle
+from bench.environment import BenchEnvironment, Effort
 from bench.figure import Figure, at_most
 from bench.rounds import alternate_us, ratios
 from bench.shop import bare_checkout, fill_carts, open_shop, settle_down, user
-from bench.shopfront import Context, SilentPublisher, checkout_event, environment, logs_unseen, make_app
+from bench.shopfront import Context, SilentPublisher, checkout_event, environment, logs_discarded, make_app
 from bench.stub_sqs import stub_sqs
-from bench.surroundings import Effort, Surroundings
 from skincare.app import App
 from skincare.database.session import Session
 from skincare.identifiers import UserId
@@ -24,14 +24,14 @@ from skincare.identifiers import UserId
 _CREATED = 201
 
 
-def measure(around: Surroundings, effort: Effort) -> Iterator[Figure]:
+def measure(bench: BenchEnvironment, effort: Effort) -> Iterator[Figure]:
     """The handler with its log line over the statement alone; and the same with the message sent after the commit."""
     times = effort.times(300)
     with (
-        around.database() as database,
+        bench.database() as database,
         stub_sqs() as aws,
         Session.open(database.url) as conn,
-        logs_unseen(),
+        logs_discarded(),
     ):
         os.environ |= {name: value for name, value in environment("", aws).items() if name.startswith("AWS_")}
         open_shop(database.owner)

@@ -10,11 +10,11 @@ from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 
+from bench.environment import BenchDatabase, BenchEnvironment, Effort, NotMeasured
 from bench.figure import Figure
 from bench.rounds import ratios
 from bench.shop import fill_carts, open_shop, place, settle_down, user
-from bench.shopfront import logs_unseen
-from bench.surroundings import BenchDatabase, Effort, NotMeasured, Surroundings
+from bench.shopfront import logs_discarded
 from bench.worker import SlowProvider, make_worker
 from skincare.deployment.queues import QueueName
 from skincare.identifiers import OrderNumber, Sku
@@ -32,7 +32,7 @@ _SELLER = Seller("PT Contoh Skincare", "Jalan Contoh No. 1\nJakarta 12345", "00.
 _STATUS = Path("/proc/self/status")
 
 
-class Shelf:
+class MessageStore:
     """An `ObjectStore` that keeps nothing but a count: the network is not what is measured."""
 
     def __init__(self) -> None:
@@ -48,27 +48,27 @@ class Shelf:
         raise NotImplementedError
 
 
-def measure(around: Surroundings, effort: Effort) -> Iterator[Figure]:
+def measure(bench: BenchEnvironment, effort: Effort) -> Iterator[Figure]:
     """Batches through the worker of the documents queue beside drawing alone; and the memory of a process."""
     limits = QueueName.DOCUMENTS.limits
     size, rounds = effort.times(40), effort.rounds + 1
-    with around.database() as database, logs_unseen():
+    with bench.database() as database, logs_discarded():
         open_shop(database.owner)
-        shelf = Shelf()
-        worker = make_worker(database.url, limits, email=SlowProvider(0), files=shelf)
+        store = MessageStore()
+        worker = make_worker(database.url, limits, email=SlowProvider(0), files=store)
         batches = [_paid_orders(database, f"invoices-{turn}", size) for turn in range(rounds)]
         settle_down(database.owner)
         jobs: list[float] = []
         drawings: list[float] = []
         for messages in batches:
-            kept = shelf.kept
+            kept = store.kept
             started = time.perf_counter()
             for first in range(0, size, limits.batch_size):
                 batch = messages[first : first + limits.batch_size]
                 worker.worker.run(batch, time_left=lambda: timedelta(seconds=80))
             jobs.append((time.perf_counter() - started) / size)
-            if shelf.kept - kept != size:
-                raise RuntimeError(f"{shelf.kept - kept} of {size} invoices were made")
+            if store.kept - kept != size:
+                raise RuntimeError(f"{store.kept - kept} of {size} invoices were made")
             drawings.append(_draw(size) / size)
         worker.close()
     # The first round imports the library and reads the fonts.
@@ -134,14 +134,14 @@ def _draw(times: int) -> float:
     )
     started = time.perf_counter()
     for _ in range(times):
-        keep_file(invoice, files=Shelf(), seller=_SELLER)
+        keep_file(invoice, files=MessageStore(), seller=_SELLER)
     return time.perf_counter() - started
 
 
 def _memory_mb(times: int) -> tuple[float, float]:
     """Return the highest memory of this process before and after drawing."""
     before = _highest_mb()
-    with logs_unseen():
+    with logs_discarded():
         _draw(times)
     return before, _highest_mb()
 

@@ -7,11 +7,11 @@ from typing import ClassVar
 
 from psycopg import Connection
 
+from bench.environment import BenchEnvironment, Effort
 from bench.figure import Figure, at_least, at_most
 from bench.rounds import ratios
 from bench.server_cost import Cost, ServerCost, hot_share, never_vacuumed
 from bench.shop import settle_down
-from bench.surroundings import Effort, Surroundings
 from skincare.database.session import Session
 from skincare.deployment.queues import QueueName
 from skincare.identifiers import LeaseToken, new_job_id
@@ -32,10 +32,10 @@ class Sample(JobPayload):
     order_number: str
 
 
-def measure(around: Surroundings, effort: Effort) -> Iterator[Figure]:
+def measure(bench: BenchEnvironment, effort: Effort) -> Iterator[Figure]:
     """CPU and WAL of whole lives by one long-lived session, autovacuum off."""
     lives = effort.times(_LIVES)
-    with around.database() as database, Session.open(database.url) as conn:
+    with bench.database() as database, Session.open(database.url) as conn:
         never_vacuumed(database.owner)
         settle_down(database.owner)
         for size in _BATCHES:

@@ -14,12 +14,12 @@ from statistics import median
 import psycopg
 from psycopg import Connection
 
+from bench.environment import BenchDatabase, BenchEnvironment, Effort, NotMeasured
 from bench.figure import Figure, at_least
 from bench.peers.environment import peer_python
 from bench.processes import output_on_failure, redis, running, wait_until
 from bench.rounds import interleave, ratios
 from bench.shop import settle_down
-from bench.surroundings import BenchDatabase, Effort, NotMeasured, Surroundings
 from local.settings import ROOT
 from skincare.deployment.queues import QueueName
 
@@ -37,7 +37,7 @@ class Contender:
     workers: Sequence[Sequence[str]]
 
 
-def measure(around: Surroundings, effort: Effort) -> Iterator[Figure]:
+def measure(bench: BenchEnvironment, effort: Effort) -> Iterator[Figure]:
     """Ours in batches of 10 and 100 over the best of the others, two processes each."""
     if shutil.which("redis-server") is None:
         raise NotMeasured("Celery, Dramatiq and arq need redis-server (Debian: apt-get install redis-server)")
@@ -46,7 +46,7 @@ def measure(around: Surroundings, effort: Effort) -> Iterator[Figure]:
     rounds = min(effort.rounds, 3)
     contenders = {**_peers(python), **_ours()}
     values = interleave(
-        {name: partial(_rate, around, contender, count) for name, contender in contenders.items()}, rounds=rounds
+        {name: partial(_rate, bench, contender, count) for name, contender in contenders.items()}, rounds=rounds
     )
     parts = {f"{name} (jobs/s)": median(rates) for name, rates in values.items()}
     best = max(_peers(python), key=lambda name: median(values[name]))
@@ -93,15 +93,15 @@ def _ours() -> Mapping[str, Contender]:
     }
 
 
-def _rate(around: Surroundings, contender: Contender, count: int) -> float:
+def _rate(bench: BenchEnvironment, contender: Contender, count: int) -> float:
     """Return jobs per second from the moment in which all processes of a contender have work in hand."""
-    with around.database() as database, redis() as redis_url, contextlib.ExitStack() as stack:
+    with bench.database() as database, redis() as redis_url, contextlib.ExitStack() as stack:
         _orders_with_jobs(database.owner, count)
         environment = {
             "BENCH_DATABASE_URL": database.owner_url,
             "BENCH_REDIS_URL": redis_url,
             "PATH": os.defpath,
-            "HOME": str(around.scratch),
+            "HOME": str(bench.scratch),
         }
         with output_on_failure() as output:
             if contender.enqueue:

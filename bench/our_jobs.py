@@ -11,7 +11,7 @@ from typing import ClassVar
 import psycopg
 
 from bench.peers import statements
-from bench.shopfront import logs_unseen
+from bench.shopfront import logs_discarded
 from skincare.database.connection import Database, StaticCredentials
 from skincare.deployment.queues import QueueName
 from skincare.jobs.catalog import JobPayload
@@ -31,11 +31,11 @@ class Confirm(JobPayload):
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class BenchEnvironment:
     database: Database
 
 
-def handle(payload: Confirm, app: Surroundings) -> None:
+def handle(payload: Confirm, app: BenchEnvironment) -> None:
     """Do the job's two statements."""
     with app.database.connection() as conn:
         row = conn.execute(statements.SELECT, [payload.order_number]).fetchone()
@@ -47,17 +47,17 @@ def main(url: str, size: int, part: int, parts: int) -> None:
     limits = QueueName.NOTIFICATIONS.limits
     limits = replace(limits, batch_size=size)
     database = Database(StaticCredentials(url), max_connections=limits.database_connections)
-    registry: Registry[Surroundings] = Registry()
+    registry: Registry[BenchEnvironment] = Registry()
     registry.add(Confirm, handle)
     pair = QueuePair(MemoryQueue(), MemoryQueue())
-    worker = Worker(Surroundings(database), registry=registry, database=database, queue=pair, limits=limits)
+    worker = Worker(BenchEnvironment(database), registry=registry, database=database, queue=pair, limits=limits)
     with psycopg.connect(url) as conn:
         rows = conn.execute("SELECT id, payload FROM jobs WHERE job_type = 'confirm' ORDER BY id").fetchall()
     messages = [
         ReceivedMessage(str(job_id), str(job_id), Envelope(job_id, "confirm", payload, None).encode())
         for job_id, payload in rows[part::parts]
     ]
-    with logs_unseen():
+    with logs_discarded():
         for start in range(0, len(messages), size):
             worker.run(messages[start : start + size], time_left=lambda: timedelta(seconds=60))
 

@@ -16,9 +16,9 @@ from emulator.functions.function import FunctionDefinition
 from emulator.functions.runtime_api import Answered, Invocation, RuntimeApi
 
 TASKS = "/proc/{}/task"
-"""Where Linux tells of a process's threads."""
+"""Where Linux lists a process's threads."""
 
-_PATIENCE_S = 60
+_TIMEOUT_S = 60
 
 
 @dataclass
@@ -38,15 +38,15 @@ def start_process(function: FunctionDefinition, event: dict[str, Any], commits: 
             Invocation(
                 request_id=str(uuid.uuid4()),
                 payload=json.dumps(event).encode(),
-                deadline=datetime.now(UTC) + timedelta(seconds=_PATIENCE_S),
+                deadline=datetime.now(UTC) + timedelta(seconds=_TIMEOUT_S),
                 function_arn=function.arn,
                 trace_id="Root=1-00000000-000000000000000000000000;Sampled=0",
             )
         )
         committed = 0.0
-        for _ in commits.notifies(timeout=_PATIENCE_S, stop_after=1):
+        for _ in commits.notifies(timeout=_TIMEOUT_S, stop_after=1):
             committed = cpu_ms(pid)
-        outcome = api.outcomes.get(timeout=_PATIENCE_S)
+        outcome = api.outcomes.get(timeout=_TIMEOUT_S)
         answered = cpu_ms(pid)
         if not committed or not isinstance(outcome, Answered):
             raise RuntimeError(f"{function.name} did not do its work: {outcome}")
@@ -72,7 +72,7 @@ def _started(function: FunctionDefinition) -> Iterator[tuple[RuntimeApi, int]]:
             stderr=subprocess.DEVNULL,
         )
         try:
-            if not api.ready.wait(_PATIENCE_S):
+            if not api.ready.wait(_TIMEOUT_S):
                 raise RuntimeError(f"{function.name} did not start")
             yield api, process.pid
         finally:

@@ -13,12 +13,12 @@ from pathlib import Path
 
 from emulator.loopback.ports import free_port
 
-_PATIENCE_S = 120.0
+_TIMEOUT_S = 120.0
 
 
 def wait_until(condition: Callable[[], bool], *, pause_s: float = 0.05) -> None:
     """Return once the condition holds; raises `RuntimeError` after two minutes."""
-    deadline = time.monotonic() + _PATIENCE_S
+    deadline = time.monotonic() + _TIMEOUT_S
     while not condition():
         if time.monotonic() > deadline:
             raise RuntimeError("the workers did not do their jobs in time")
@@ -47,7 +47,7 @@ def running(command: Sequence[str], *, folder: Path, environment: Mapping[str, s
 
 @contextlib.contextmanager
 def output_on_failure() -> Iterator[int]:
-    """Yield a file that takes what processes say; it is told only when something fails."""
+    """Yield a file that takes what processes say; it is shown only when something fails."""
     with tempfile.TemporaryFile() as file:
         try:
             yield file.fileno()

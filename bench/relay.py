@@ -8,12 +8,12 @@ from functools import partial
 from statistics import median
 from time import perf_counter, process_time
 
+from bench.environment import BenchDatabase, BenchEnvironment, Effort
 from bench.figure import Figure, at_least
 from bench.rounds import interleave, ratios
 from bench.shop import settle_down
-from bench.shopfront import environment, logs_unseen
+from bench.shopfront import environment, logs_discarded
 from bench.stub_sqs import stub_sqs
-from bench.surroundings import BenchDatabase, Effort, Surroundings
 from skincare.adapters.aws import AwsSession
 from skincare.adapters.sqs import IN_THE_BACKGROUND, SqsQueue
 from skincare.config import Settings
@@ -31,16 +31,16 @@ _SINGLE_ROWS = 200
 """One by one each row takes a dozen times as long."""
 
 
-def measure(around: Surroundings, effort: Effort) -> Iterator[Figure]:
+def measure(bench: BenchEnvironment, effort: Effort) -> Iterator[Figure]:
     """Take, send and mark due rows: by the relay's own code, and with a call of SQS for each row."""
-    with around.database() as database, stub_sqs() as aws, logs_unseen():
+    with bench.database() as database, stub_sqs() as aws, logs_discarded():
         os.environ |= {name: value for name, value in environment("", aws).items() if name.startswith("AWS_")}
-        lender = Database(StaticCredentials(database.url))
+        pool = Database(StaticCredentials(database.url))
         settings = Settings.from_env(environment(database.url, aws))
         session = AwsSession(aws, keys=settings.aws_keys, region=settings.aws_region)
         url = f"{aws}/123456789012/notifications"
         queue = SqsQueue(url, aws=session)
-        publisher = Publisher(lender, dict.fromkeys(QueueName, QueuePair(queue, queue)))
+        publisher = Publisher(pool, dict.fromkeys(QueueName, QueuePair(queue, queue)))
         sqs = session.client("sqs", IN_THE_BACKGROUND)
 
         def send_one(job: DueJob) -> None:
@@ -51,13 +51,13 @@ def measure(around: Surroundings, effort: Effort) -> Iterator[Figure]:
         def one_by_one(jobs: list[DueJob]) -> None:
             for job in jobs:
                 send_one(job)
-            with lender.connection() as conn:
+            with pool.connection() as conn:
                 outbox.mark_published(conn, jobs)
 
         def row_by_row(jobs: list[DueJob]) -> None:
             for job in jobs:
                 send_one(job)
-                with lender.connection() as conn:
+                with pool.connection() as conn:
                     outbox.mark_published(conn, [job])
 
         scaled = effort.times(_ROWS)
@@ -67,11 +67,11 @@ def measure(around: Surroundings, effort: Effort) -> Iterator[Figure]:
             "send_message and mark per row": (row_by_row, effort.times(_SINGLE_ROWS)),
         }
         values = interleave(
-            {name: partial(_publish_all, database, lender, *way) for name, way in ways.items()},
+            {name: partial(_publish_all, database, pool, *way) for name, way in ways.items()},
             rounds=effort.rounds + 1,
         )
         rounds = {name: each[1:] for name, each in values.items()}
-        lender.close()
+        pool.close()
         rates = {name: [each.rows_per_s for each in taken] for name, taken in rounds.items()}
         cpu = {name: [each.cpu_us_per_row for each in taken] for name, taken in rounds.items()}
         yield Figure(
@@ -102,7 +102,7 @@ class _Round:
 
 
 def _publish_all(
-    database: BenchDatabase, lender: Database, publish: Callable[[list[DueJob]], object], rows: int
+    database: BenchDatabase, pool: Database, publish: Callable[[list[DueJob]], object], rows: int
 ) -> _Round:
     """Take, send and mark rows, in takes of the relay's size."""
     database.owner.execute("TRUNCATE jobs CASCADE")
@@ -119,7 +119,7 @@ def _publish_all(
     done = 0
     cpu, started = process_time(), perf_counter()
     while True:
-        with lender.connection() as conn:
+        with pool.connection() as conn:
             due = outbox.take_due(conn, limit=TAKE_LIMIT)
         if not due:
             break

@@ -7,10 +7,10 @@ from statistics import median
 
 from bench.checkouts import statement_per_trip
 from bench.delay import delayed
+from bench.environment import BenchEnvironment, Effort
 from bench.figure import Figure, at_most
 from bench.rounds import alternate_us, ratios, slope
 from bench.shop import fill_carts, open_shop, place, settle_down, user
-from bench.surroundings import Effort, Surroundings
 from skincare.database.connection import Database, StaticCredentials
 from skincare.identifiers import UserId
 
@@ -18,10 +18,10 @@ _RTT_MS = (0.0, 2.0, 5.0)
 _WAYS = ("one statement", "a statement per trip", "SELECT 1")
 
 
-def measure(around: Surroundings, effort: Effort) -> Iterator[Figure]:
-    """The slope of a checkout over the slope of SELECT 1, with connections lent as they are to the API."""
+def measure(bench: BenchEnvironment, effort: Effort) -> Iterator[Figure]:
+    """The slope of a checkout over the slope of SELECT 1, with connections from the API's pool."""
     times = effort.times(30)
-    with around.database() as database, contextlib.ExitStack() as stack:
+    with bench.database() as database, contextlib.ExitStack() as stack:
         open_shop(database.owner)
         ways_in = {}
         for rtt in _RTT_MS:

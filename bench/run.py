@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 from rich.console import Console
 
+from bench.environment import FULL, QUICK, BenchEnvironment, Effort, NotMeasured
 from bench.figure import Figure
 from bench.results import Results, taken_now
-from bench.surroundings import FULL, QUICK, Effort, NotMeasured, Surroundings
 
-type Measurement = Callable[[Surroundings, Effort], Iterator[Figure]]
+type Measurement = Callable[[BenchEnvironment, Effort], Iterator[Figure]]
 
 
 @dataclass
@@ -24,7 +24,7 @@ class Outcome:
 def run(
     measurements: Mapping[str, Measurement],
     wanted: Sequence[str],
-    around: Surroundings,
+    bench: BenchEnvironment,
     *,
     effort: str,
     results: Results,
@@ -37,7 +37,7 @@ def run(
         mine: list[str] = []
         with progress.status(f"measuring {name}"):
             try:
-                for figure in measurements[name](around, QUICK if effort == "quick" else FULL):
+                for figure in measurements[name](bench, QUICK if effort == "quick" else FULL):
                     mine.append(figure.name)
                     outcome.figures.append(figure)
                     results.add(name, figure, taken)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from psycopg import Connection
 
-from bench.surroundings import NotMeasured
+from bench.environment import NotMeasured
 
 _NS_PER_US = 1000
 

@@ -11,7 +11,7 @@ from typing import Any
 
 
 @contextlib.contextmanager
-def deaf_to_interrupts() -> Iterator[None]:
+def ignoring_interrupts() -> Iterator[None]:
     """Let processes that are started here ignore a Ctrl-C at the terminal: it is ours to act upon."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -29,7 +29,7 @@ def service(talk: Callable[..., None], *arguments: Any) -> Iterator[int]:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(theirs, talk, arguments), daemon=True)
-    with deaf_to_interrupts():
+    with ignoring_interrupts():
         process.start()
     try:
         yield ours.recv()

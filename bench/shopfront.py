@@ -62,7 +62,7 @@ def make_app(database_url: str, aws_url: str) -> App:
 
 
 @contextlib.contextmanager
-def logs_unseen() -> Iterator[None]:
+def logs_discarded() -> Iterator[None]:
     """Send the product's log lines nowhere; making them stays part of what is measured."""
     handlers = [handler for handler in logger._logger.handlers if isinstance(handler, logging.StreamHandler)]
     with open(os.devnull, "w") as nowhere:

@@ -11,15 +11,15 @@ from statistics import median
 from typing import Any
 from uuid import UUID
 
+from bench.environment import BenchDatabase, BenchEnvironment, Effort, NotMeasured
 from bench.figure import Figure, at_most
 from bench.process_start import TASKS, Start, start_process
 from bench.rounds import interleave, ratios
 from bench.shop import Statement, checkout_statement, fill_carts, mail_jobs, open_shop, place, settle_down, user
 from bench.shopfront import checkout_event
 from bench.stub_sqs import stub_sqs
-from bench.surroundings import BenchDatabase, Effort, NotMeasured, Surroundings
 from emulator.functions.function import FunctionDefinition
-from local.functions import Surroundings as Functions
+from local.functions import LocalEnvironment as Functions
 from local.settings import ROOT
 from skincare.deployment.queues import QueueName
 from skincare.identifiers import UserId
@@ -44,12 +44,12 @@ class Contender:
     starts: list[Start] = field(default_factory=list)
 
 
-def measure(around: Surroundings, effort: Effort) -> Iterator[Figure]:
+def measure(bench: BenchEnvironment, effort: Effort) -> Iterator[Figure]:
     """API and worker over the floor; each round starts every process once."""
     if not Path(TASKS.format(os.getpid())).exists():
         raise NotMeasured("the CPU time of another process is read from /proc, which this system has not")
     rounds = max(effort.rounds, 3) + 1
-    with around.database() as database, stub_sqs() as aws:
+    with bench.database() as database, stub_sqs() as aws:
         open_shop(database.owner)
         database.owner.execute(_ANNOUNCE.encode())
         contenders = _contenders(database, aws, rounds)

@@ -16,10 +16,10 @@ from typing import Any
 
 import psycopg
 
+from bench.environment import BenchEnvironment, Effort
 from bench.figure import Figure, at_most
 from bench.rounds import percentile
 from bench.shop import PLENTY
-from bench.surroundings import Effort, Surroundings
 from emulator.gateway.tokens import TokenIssuer
 from emulator.loopback.ports import free_port
 from local.customer import Customer
@@ -30,7 +30,7 @@ from local.tokens import token_issuer
 _ONE_BY_ONE = 30
 _AT_ONCE = 500
 _BUYERS = 16
-_PATIENCE_S = 240.0
+_TIMEOUT_S = 240.0
 _CREATED = 201
 
 
@@ -58,7 +58,7 @@ class Shop:
 
     def await_mail(self, order_number: str) -> datetime:
         """Return when the newest mail was sent, which must be about this order."""
-        deadline = time.monotonic() + _PATIENCE_S
+        deadline = time.monotonic() + _TIMEOUT_S
         while time.monotonic() < deadline:
             for mail in islice(self.mails(), 3):
                 if order_number in mail["subject"]:
@@ -67,7 +67,7 @@ class Shop:
         raise RuntimeError(f"order {order_number} got no mail")
 
 
-def measure(around: Surroundings, effort: Effort) -> Iterator[Figure]:  # noqa: ARG001  it has a server of its own
+def measure(bench: BenchEnvironment, effort: Effort) -> Iterator[Figure]:  # noqa: ARG001  it has a server of its own
     """Orders one after the other, each waiting for its mail; then all at once until the last mail."""
     one_by_one, at_once = effort.times(_ONE_BY_ONE), effort.times(_AT_ONCE)
     with _system() as shop:
@@ -135,7 +135,7 @@ def _system() -> Iterator[Shop]:
 
 def _until_started(process: subprocess.Popen[bytes], started: Callable[[], object]) -> None:
     """Return once the system answers and has said where it runs, which it does a moment later."""
-    deadline = time.monotonic() + _PATIENCE_S
+    deadline = time.monotonic() + _TIMEOUT_S
     while not started():
         if process.poll() is not None or time.monotonic() > deadline:
             raise RuntimeError("the local system did not start")
@@ -162,7 +162,7 @@ def _timed_order(client: Customer) -> float:
 
 
 def _await_count(shop: Shop, count: int) -> list[dict[str, Any]]:
-    deadline = time.monotonic() + _PATIENCE_S
+    deadline = time.monotonic() + _TIMEOUT_S
     while time.monotonic() < deadline:
         mails = shop.mails()
         if len(mails) >= count:

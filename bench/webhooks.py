@@ -14,11 +14,11 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from psycopg import Connection
 
 from api.app import handle
+from bench.environment import BenchDatabase, BenchEnvironment, Effort
 from bench.figure import Figure
 from bench.rounds import alternate_us, percentile, ratios
 from bench.shop import fill_carts, open_shop, place, settle_down, user
-from bench.shopfront import Context, SilentPublisher, logs_unseen
-from bench.surroundings import BenchDatabase, Effort, Surroundings
+from bench.shopfront import Context, SilentPublisher, logs_discarded
 from bench.worker import SlowProvider, make_worker
 from skincare.app import App
 from skincare.database.connection import Database, StaticCredentials
@@ -71,9 +71,9 @@ class Gateway:
         return Webhook(body, headers, _PATH)
 
 
-def measure(around: Surroundings, effort: Effort) -> Iterator[Figure]:
+def measure(bench: BenchEnvironment, effort: Effort) -> Iterator[Figure]:
     """Intake warm, intake under fifty senders, and the payments worker."""
-    with around.database() as database, logs_unseen():
+    with bench.database() as database, logs_discarded():
         open_shop(database.owner)
         settle_down(database.owner)
         yield from _warm(database, effort)

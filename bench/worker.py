@@ -9,11 +9,11 @@ from functools import partial
 from statistics import median
 
 from bench.delay import delayed
+from bench.environment import BenchDatabase, BenchEnvironment, Effort
 from bench.figure import Figure, at_most
 from bench.rounds import interleave
 from bench.shop import fill_carts, mail_jobs, open_shop, place, settle_down, user
-from bench.shopfront import environment, logs_unseen
-from bench.surroundings import BenchDatabase, Effort, Surroundings
+from bench.shopfront import environment, logs_discarded
 from skincare.adapters.aws import AwsSession
 from skincare.adapters.s3 import S3ObjectStore
 from skincare.adapters.webhook_secrets import SecretsManagerWebhookSecrets
@@ -79,12 +79,12 @@ def make_worker(url: str, limits: QueueLimits, *, email: EmailSender, files: Obj
     return Bench(app, Worker(app, registry=REGISTRY, database=database, queue=queue, limits=limits))
 
 
-def measure(around: Surroundings, effort: Effort) -> Iterator[Figure]:
+def measure(bench: BenchEnvironment, effort: Effort) -> Iterator[Figure]:
     """Batches of 10 with the queue's own limits, and of 100 with a thread for each mail."""
     own = QueueName.NOTIFICATIONS.limits
     limits = {10: own, 100: replace(own, batch_size=100, threads=100)}
     rounds = effort.rounds + 1
-    with around.database() as database, logs_unseen():
+    with bench.database() as database, logs_discarded():
         open_shop(database.owner)
         with delayed(database.url, milliseconds=_RTT_MS) as far_away:
             workers = {

@@ -9,11 +9,11 @@ import typer
 
 from cli.ids import job_ids, shown
 from cli.oncall import LOCAL, AsJson, Exit, OnCall, Stage, end, typed
-from cli.redrive import Redrive, Redriven, dead_jobs, deaths_of
+from cli.redrive import Redrive, Redriven, dead_jobs, dead_letter_refs
 from cli.selection import Before, DryRun, ErrorClass, Everything, Jobs, JobType, OfQueue, Order, selected
-from cli.stories import print_job
 from cli.tables import age, print_facts, print_json, print_said, print_table
-from cli.watching import watch_jobs, went_well
+from cli.timelines import print_job
+from cli.watching import all_completed, watch_jobs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -117,7 +117,7 @@ def redrive(
     well = done.all_of_them
     if watch and done.job_ids and not done.stopped:
         ids = [UUID(job_id) for job_id in done.job_ids]
-        well = went_well(watch_jobs(oncall, ids, patience=timedelta(minutes=5))) and well
+        well = all_completed(watch_jobs(oncall, ids, timeout=timedelta(minutes=5))) and well
     end(Exit.DONE if well else Exit.NOT_ALL)
 
 
@@ -211,7 +211,7 @@ def discard(
             request = typed(
                 Discard,
                 claimed_identity=oncall.identity,
-                deaths=deaths_of(page),
+                deaths=dead_letter_refs(page),
                 reason=reason,
                 even_paid=even_paid,
             )

@@ -26,9 +26,9 @@ from cli.selection import (
     print_jobs,
     selected,
 )
-from cli.stories import print_job
 from cli.tables import print_json
-from cli.watching import watch_jobs, went_well
+from cli.timelines import print_job
+from cli.watching import all_completed, watch_jobs
 from skincare.deployment.queues import QueueName
 from skincare.jobs.models import JobState
 
@@ -165,9 +165,9 @@ def watch(
     """Wait for jobs to end and print how; exit code 0 says that none is dead or still lives."""
     oncall = OnCall(stage)
     ids = job_ids(oncall, jobs)
-    rows = watch_jobs(oncall, ids, patience=timedelta(seconds=timeout))
+    rows = watch_jobs(oncall, ids, timeout=timedelta(seconds=timeout))
     _print_jobs(rows, as_json=as_json)
-    end(Exit.DONE if went_well(rows) and len(rows) == len(ids) else Exit.NOT_ALL)
+    end(Exit.DONE if all_completed(rows) and len(rows) == len(ids) else Exit.NOT_ALL)
 
 
 def _change_all(

@@ -6,8 +6,8 @@ import typer
 
 from cli.oncall import LOCAL, AsJson, Exit, OnCall, Stage, end, typed
 from cli.parameters import parsed_by
-from cli.stories import print_order
 from cli.tables import print_json
+from cli.timelines import print_order
 from skincare.identifiers import read_order_number
 
 
@@ -25,10 +25,10 @@ def order(
     """Print what happened to an order, oldest first, without personal data."""
     from oncall.requests import ShowOrder
 
-    story = OnCall(stage).ask(typed(ShowOrder, order_number=number))
-    if story is None:
+    timeline = OnCall(stage).ask(typed(ShowOrder, order_number=number))
+    if timeline is None:
         end(Exit.NOT_ALL, "There is no such order.")
     if as_json:
-        print_json(story)
+        print_json(timeline)
     else:
-        print_order(story)
+        print_order(timeline)

@@ -7,7 +7,7 @@ import typer
 
 
 def parsed_by[T](read: Callable[[str], T]) -> Callable[[str], T]:
-    """Return `read` as a parser of typer: the sentence of its `ValueError` is what people are told, and all of it."""
+    """Return `read` as a parser of typer: the sentence of its `ValueError` is the whole error message."""
 
     @wraps(read)
     def parser(text: str) -> T:

@@ -277,14 +277,14 @@ def reconcile(*, stage: Stage = LOCAL, as_json: AsJson = False) -> None:
     from oncall.requests import Reconcile
 
     oncall = OnCall(stage)
-    mended: list[tuple[str, str]] = []
+    repaired: list[tuple[str, str]] = []
     while True:
         result = oncall.ask(typed(Reconcile, claimed_identity=oncall.identity))
-        mended += result.mended
+        repaired += result.mended
         if result.finished:
             break
         typer.echo("Looking through the rest …", err=True)
-    result = replace(result, mended=tuple(mended))
+    result = replace(result, mended=tuple(repaired))
     if as_json:
         print_json(result)
         return

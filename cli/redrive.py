@@ -14,7 +14,7 @@ from cli.oncall import OnCall, typed
 from cli.pace import Pace
 
 if TYPE_CHECKING:
-    from oncall.requests import Death
+    from oncall.requests import DeadLetterRef
     from skincare.operations.models import DeadJob
 
 _MOST_JOBS = 100
@@ -81,11 +81,11 @@ def dead_jobs(oncall: OnCall, which: Which) -> "Iterator[Sequence[DeadJob]]":
             yield page.jobs
 
 
-def deaths_of(jobs: "Sequence[DeadJob]") -> "list[Death]":
-    """Return the deaths that were looked at."""
-    from oncall.requests import Death
+def dead_letter_refs(jobs: "Sequence[DeadJob]") -> "list[DeadLetterRef]":
+    """Return which dead letters were looked at."""
+    from oncall.requests import DeadLetterRef
 
-    return [Death(job_id=UUID(job.id), dead_letter_no=job.dead_letter_no) for job in jobs]
+    return [DeadLetterRef(job_id=UUID(job.id), dead_letter_no=job.dead_letter_no) for job in jobs]
 
 
 class Redrive:
@@ -132,7 +132,7 @@ class Redrive:
             typed(
                 Request,
                 claimed_identity=self._oncall.identity,
-                deaths=deaths_of(jobs),
+                deaths=dead_letter_refs(jobs),
                 force=self._force,
                 even_crashed=self._even_crashed,
                 reason=self._reason,

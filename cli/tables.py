@@ -104,7 +104,7 @@ def _text(value: object) -> str:
         case Rupiah():
             return rupiah(value)
         case _:
-            # What a stranger sent must not move the cursor, colour the screen or look like another text.
+            # Untrusted text must not move the cursor, colour the screen or look like another text.
             return escaped(str(value))
 
 

@@ -16,16 +16,16 @@ _ENDED = {state for state in JobState if not state.is_live}
 _LOOK_AGAIN_S = 1.0
 
 
-def watch_jobs(oncall: OnCall, job_ids: Sequence[UUID], *, patience: timedelta) -> list[Any]:
-    """Return the jobs once none of them lives, or when the patience is over; counts go to stderr as they change."""
-    deadline = time.monotonic() + patience.total_seconds()
-    told = ""
+def watch_jobs(oncall: OnCall, job_ids: Sequence[UUID], *, timeout: timedelta) -> list[Any]:
+    """Return the jobs once none of them lives, or after the timeout; counts go to stderr as they change."""
+    deadline = time.monotonic() + timeout.total_seconds()
+    shown = ""
     while True:
         jobs = look_at(oncall, job_ids)
         counts = ", ".join(f"{count} {state}" for state, count in sorted(Counter(job.state for job in jobs).items()))
-        if counts != told:
+        if counts != shown:
             typer.echo(counts, err=True)
-            told = counts
+            shown = counts
         if all(job.state in _ENDED for job in jobs) or time.monotonic() > deadline:
             return jobs
         time.sleep(_LOOK_AGAIN_S)
@@ -40,6 +40,6 @@ def look_at(oncall: OnCall, job_ids: Sequence[UUID]) -> list[Any]:
     return [job for chunk in chunks for job in oncall.ask(LookAtJobs(job_ids=chunk)).jobs]
 
 
-def went_well(jobs: Sequence[Any]) -> bool:
+def all_completed(jobs: Sequence[Any]) -> bool:
     """Tell whether every one of the jobs ended, and not dead."""
     return bool(jobs) and all(job.state in {"completed", "cancelled"} for job in jobs)

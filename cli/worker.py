@@ -35,17 +35,17 @@ def worker(queue: Annotated[QueueName, typer.Option(help="The queue to drain.")]
 
 def _become_local_worker(queue: QueueName) -> None:
     """Start this command again with the environment that the local system gives its worker functions."""
-    from local.functions import Surroundings
+    from local.functions import LocalEnvironment
     from local.settings import LocalSettings, payment_gateway_url
 
     with plain_errors():
         system = running_system()
-    surroundings = Surroundings(
+    local_environment = LocalEnvironment(
         database_url=system.database_url,
         aws_endpoint_url=system.aws_endpoint_url,
         payment_gateway_url=payment_gateway_url(LocalSettings.from_env().port),
     )
-    environment = dict(surroundings.worker(queue).environment)
+    environment = dict(local_environment.worker(queue).environment)
     sys.stdout.flush()
     command = [sys.executable, "-m", "cli.main", "worker", "--queue", queue]
     os.execve(sys.executable, command, environment)  # noqa: S606  ourselves, without a shell on purpose

@@ -10,7 +10,7 @@ from infra.stage import StageUnknown, stage_named
 
 def main() -> int:
     """Make the templates of the stage that `-c stage=…` names, or say in one sentence which there are."""
-    # How the CDK command line hands `-c` on. Read here, so that a slip is told before seconds of loading.
+    # How the CDK command line hands `-c` on. Read here, so that a mistake is reported before seconds of loading.
     context = json.loads(os.environ.get("CDK_CONTEXT_JSON", "{}"))
     try:
         stage = stage_named(context.get("stage"))

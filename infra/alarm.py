@@ -19,7 +19,7 @@ from skincare.deployment.queues import QueueName
 
 
 class Alarms(Construct):
-    """They tell one topic when they sound and when they stop."""
+    """They notify one topic when they fire and when they stop."""
 
     def __init__(self, scope: Construct, construct_id: str, *, stage: Stage, topic: sns.ITopic) -> None:
         super().__init__(scope, construct_id)

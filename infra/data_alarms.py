@@ -9,13 +9,13 @@ from skincare.deployment import alarms as rules
 
 def add_queue_alarms(alarms: Alarms, queue: JobQueue) -> None:
     """Add those for dead letters and for messages that wait too long."""
-    hurts = queue.name.limits.hurts
+    impact = queue.name.limits.impact
     dead = queue.dead_letters.metric_approximate_number_of_messages_visible(
         statistic="Maximum", period=duration(rules.DEAD_LETTERS)
     )
-    alarms.add(rules.DEAD_LETTERS, dead, of=queue.name, queue=queue.name, hurts=hurts)
+    alarms.add(rules.DEAD_LETTERS, dead, of=queue.name, queue=queue.name, impact=impact)
     age = queue.source.metric_approximate_age_of_oldest_message(statistic="Maximum", period=duration(rules.QUEUE_AGE))
-    alarms.add(rules.QUEUE_AGE, age, of=queue.name, queue=queue.name, hurts=hurts)
+    alarms.add(rules.QUEUE_AGE, age, of=queue.name, queue=queue.name, impact=impact)
 
 
 def add_database_alarms(alarms: Alarms, database: Database, *, stage: Stage) -> None:

@@ -26,7 +26,7 @@ _NEVER_LOG_VALUES = {
     # Errors tell their code and not the row ("Key (email)=(…) already exists"), nor the statement.
     "log_error_verbosity": "terse",
     "log_min_error_statement": "panic",
-    # Slow statements are told with $1, $2 in place of their values.
+    # Slow statements are logged with $1, $2 in place of their values.
     "log_min_duration_statement": "1000",
     "log_parameter_max_length": "0",
     "log_parameter_max_length_on_error": "0",

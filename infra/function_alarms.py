@@ -21,7 +21,7 @@ def add_function_alarms(alarms: Alarms, function: ShopFunction) -> cw.Alarm:
 def _add(
     alarms: Alarms, function: ShopFunction, rule: AlarmRule, metric: str, statistic: str, *, whole: float = 1
 ) -> cw.Alarm:
-    if function.spec.hurts is None:
+    if function.spec.impact is None:
         raise ValueError(f"nothing says whom it hurts when {function.spec.name} fails")
     return alarms.add(
         rule,
@@ -29,5 +29,5 @@ def _add(
         of=function.spec.name,
         whole=whole,
         function=function.name,
-        hurts=function.spec.hurts,
+        impact=function.spec.impact,
     )

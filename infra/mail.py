@@ -1,4 +1,4 @@
-"""Sending mail: the domain that SES verifies, and where it tells of bounces and complaints."""
+"""Sending mail: the domain that SES verifies, and where it reports bounces and complaints."""
 
 import aws_cdk as cdk
 from aws_cdk import aws_events as events

@@ -1,4 +1,4 @@
-"""What SES tells about mails that did not arrive, handed to the function that remembers their addresses."""
+"""What SES reports about mails that did not arrive, handed to the function that remembers their addresses."""
 
 from collections.abc import Mapping
 

@@ -19,7 +19,7 @@ from skincare.deployment import functions
 
 
 class OutboxRelay(Construct):
-    """A function on a schedule. A run that failed is not repeated, for the next minute has its own; it is told."""
+    """A function on a schedule. A run that failed is not repeated, for the next minute has its own; it is reported."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class OutboxRelay(Construct):
             name="outbox-relay-failures",
             of=self.run,
             retention=cdk.Duration.days(4),
-            reason="It only tells that a run of the relay failed; nobody processes it.",
+            reason="It only reports that a run of the relay failed; nobody processes it.",
         )
         lambda_.EventInvokeConfig(
             self,

@@ -2,8 +2,10 @@
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from infra.build import ROOT
+_DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
 @dataclass(frozen=True)
@@ -12,13 +14,22 @@ class ApiRoute:
     path: str
     public: bool
     """No token is asked for."""
+    statuses: tuple[int, ...]
+    """Those of success."""
+    summary: str
 
 
 def api_routes() -> list[ApiRoute]:
     """Return every route."""
-    document = json.loads((ROOT / "docs" / "openapi.json").read_text())
-    return [
-        ApiRoute(method.upper(), path, public=operation["security"] == [])
-        for path, operations in document["paths"].items()
-        for method, operation in operations.items()
-    ]
+    paths = json.loads((_DOCS / "openapi.json").read_text())["paths"]
+    return [_route(method, path, each) for path, operations in paths.items() for method, each in operations.items()]
+
+
+def _route(method: str, path: str, operation: dict[str, Any]) -> ApiRoute:
+    return ApiRoute(
+        method.upper(),
+        path,
+        public=operation["security"] == [],
+        statuses=tuple(int(status) for status in operation["responses"] if status < "400"),
+        summary=operation["summary"],
+    )

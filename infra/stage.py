@@ -85,7 +85,7 @@ class Stage:
     keep_data: bool
     """Database, bucket and secrets survive the stack, which cannot be deleted by mistake either."""
     canary: bool
-    """A new API gets a tenth of the traffic first, and none if its alarms sound."""
+    """A new API gets a tenth of the traffic first, and none if its alarms fire."""
     gateways: tuple[str, ...] = tuple(GATEWAYS)
     """The payment gateways that may send webhooks; each has a secret of its own (infra/gateway_secrets.py)."""
     payment_gateway: str | None = None

@@ -1,4 +1,4 @@
-"""Where alarms are told, encrypted with a key of our own."""
+"""Where alarms are published, encrypted with a key of our own."""
 
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam

@@ -24,7 +24,7 @@ from local.system import System
 from local.timeline import Timeline
 from local.tokens import token_issuer
 
-_MAIL_PATIENCE_S = 30.0
+_MAIL_TIMEOUT_S = 30.0
 
 
 class DemoFailed(LocalSystemError):
@@ -100,7 +100,7 @@ class _Demonstration:
         for answer in placed:
             self._check_placed(who, answer)
         numbers = {answer.body["order_number"] for answer in placed}
-        # A second click may also be told that the first is still at work.
+        # A second click may also learn that the first is still at work.
         if len(numbers) != 1 or any(answer.status not in {201, 409} for answer in answers):
             raise DemoFailed(f"Two clicks made {len(numbers)} orders: {[answer.status for answer in answers]}.")
 
@@ -136,7 +136,7 @@ class _Demonstration:
 
     def _await_mails(self) -> None:
         visitor = Customer(self._url)
-        deadline = time.monotonic() + _MAIL_PATIENCE_S
+        deadline = time.monotonic() + _MAIL_TIMEOUT_S
         mails: list[dict[str, Any]] = []
         while time.monotonic() < deadline:
             mails = visitor.get("/_local/mails").body

@@ -1,4 +1,4 @@
-"""What goes wrong on a developer's machine, told in one sentence."""
+"""What goes wrong on a developer's machine, in one sentence."""
 
 
 class LocalSystemError(Exception):

@@ -30,7 +30,7 @@ _LAYER = ROOT / "layers" / "shared" / "python"
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class LocalEnvironment:
     """Where the functions find the database and AWS. The database's owner is known to the migrator only."""
 
     database_url: str = field(repr=False)

@@ -18,7 +18,7 @@ from local.queues import missing_queues
 from local.workers import queues_without_worker
 from skincare.adapters.aws import AwsSession, Timeouts
 
-_PATIENCE = timedelta(seconds=5)
+_TIMEOUT = timedelta(seconds=5)
 _QUICK = Timeouts(connect=timedelta(seconds=1), read=timedelta(seconds=3))
 
 
@@ -49,7 +49,7 @@ class Checks:
         setup_testing_defaults(environ)
         request = GatewayRequest(Request(environ), b"", "GET /health", None, None)
         try:
-            answer = self._api.invoke(json.dumps(request.event()).encode(), patience=_PATIENCE)
+            answer = self._api.invoke(json.dumps(request.event()).encode(), timeout=_TIMEOUT)
             status = response_from(answer).status_code
         except (InvocationFailed, MalformedAnswer):
             return ["api"]

@@ -1,4 +1,4 @@
-"""The shop's HTTP API as a gateway is told of it, from where the deployment reads it too."""
+"""The shop's HTTP API as the local API gateway sees it, read from the source that the deployment reads."""
 
 import json
 

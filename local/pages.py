@@ -10,14 +10,14 @@ from emulator.gateway.answered import Answered
 from emulator.gateway.tokens import TokenIssuer
 from emulator.log.logbook import LogBook
 from emulator.switches import Switches
-from local.functions import Surroundings
+from local.functions import LocalEnvironment
 from local.page import Site, SystemState
 from local.page.actions import ChaosDesk, OnCallDesk, WebhookDesk
 from local.page.health import Health
 from local.page.site import CsrfToken
 from local.payment_gateway import PaymentSite
-from local.payment_gateway.book import Book
-from local.payment_gateway.happening import Happenings
+from local.payment_gateway.occurrences import Occurrences
+from local.payment_gateway.payment_store import PaymentStore
 from local.payment_gateway.sender import Sender
 from local.state import Secrets, StateFolder
 from local.webhook_delivery import Signer
@@ -30,7 +30,7 @@ from skincare.payments.gateways import GATEWAYS
 def pages(
     undo: ExitStack,
     state: StateFolder,
-    surroundings: Surroundings,
+    environment: LocalEnvironment,
     *,
     database_url: str,
     url: str,
@@ -45,8 +45,8 @@ def pages(
     switches = Switches(state.switches)
     shown = SystemState(
         database_url,
-        aws=AwsSession(surroundings.aws_endpoint_url),
-        aws_endpoint_url=surroundings.aws_endpoint_url,
+        aws=AwsSession(environment.aws_endpoint_url),
+        aws_endpoint_url=environment.aws_endpoint_url,
         presence=state.workers,
         mailbox=state.mailbox,
         logs=state.logs,
@@ -56,10 +56,10 @@ def pages(
     )
     undo.callback(shown.close)
     csrf = CsrfToken()
-    book = Book(state.payments)
+    store = PaymentStore(state.payments)
     writing = Database(StaticCredentials(database_url))
     undo.callback(writing.close)
-    happenings = Happenings(book, writing)
+    occurrences = Occurrences(store, writing)
     signers = {gateway: Signer.of(gateway, secrets) for gateway in GATEWAYS}
     site = Site(
         tokens=tokens,
@@ -67,18 +67,18 @@ def pages(
         actions={
             "/_local/oncall": OnCallDesk(oncall),
             "/_local/chaos": ChaosDesk(switches),
-            "/_local/webhooks": WebhookDesk(signers, shop_url=url, note=happenings.note),
+            "/_local/webhooks": WebhookDesk(signers, shop_url=url, note=occurrences.note),
         },
-        files_origin=surroundings.aws_endpoint_url,
+        files_origin=environment.aws_endpoint_url,
         csrf=csrf,
     )
     payments = PaymentSite(
-        book,
+        store,
         Sender(url, signers),
         shop_url=url,
         api_keys=api_keys(secrets),
         log=log,
-        happenings=happenings,
+        occurrences=occurrences,
         csrf=csrf,
     )
     return lambda request: payments.answer(request) or site.answer(request)

@@ -24,9 +24,9 @@ from emulator.processes.children import Children, stop_leftovers
 from emulator.settings import LOOPBACK
 from emulator.switches import Switches
 from local import aws_setup, health
-from local.chores import begin_chores
+from local.background import start_background_tasks
 from local.errors import LocalSystemError
-from local.functions import ONCALL, Surroundings, migrator
+from local.functions import ONCALL, LocalEnvironment, migrator
 from local.http_api import http_api
 from local.page import STATE
 from local.pages import pages
@@ -39,7 +39,7 @@ from local.workers import Workers
 from skincare.adapters.aws import AwsSession
 from skincare.database.connection import Database, StaticCredentials
 
-_PATIENCE = timedelta(seconds=60)
+_TIMEOUT = timedelta(seconds=60)
 _LOOK_AGAIN_S = 0.25
 
 
@@ -126,8 +126,8 @@ class System:
         undo.callback(postgres.stop)
         # Bound here, so that its address is known before it runs.
         aws_listener = undo.enter_context(listen())
-        surroundings = self._surroundings(undo, children, postgres=postgres, aws_listener=aws_listener, secrets=secrets)
-        aws = AwsSession(surroundings.aws_endpoint_url)
+        environment = self._environment(undo, children, postgres=postgres, aws_listener=aws_listener, secrets=secrets)
+        aws = AwsSession(environment.aws_endpoint_url)
         # What needs nothing starts beside what it will need.
         background = undo.enter_context(ThreadPoolExecutor(max_workers=2, thread_name_prefix="start"))
         undo.callback(children.stop_all)  # whoever waits in the background for AWS need not wait longer
@@ -135,20 +135,20 @@ class System:
         aws_up = background.submit(self._start_aws, children, aws_listener, aws, secrets)
 
         make_pool = partial(FunctionPool, children=children, log=log)
-        api = make_pool(surroundings.api(), concurrency=API_CONTAINERS)
-        relay = make_pool(surroundings.relay(), concurrency=1)
+        api = make_pool(environment.api(), concurrency=API_CONTAINERS)
+        relay = make_pool(environment.relay(), concurrency=1)
         workers = Workers(
-            surroundings, aws=aws, children=children, log=log, presence=state.workers, switches=Switches(state.switches)
+            environment, aws=aws, children=children, log=log, presence=state.workers, switches=Switches(state.switches)
         )
-        checks = health.Checks(api, aws=aws, aws_endpoint_url=surroundings.aws_endpoint_url, presence=state.workers)
+        checks = health.Checks(api, aws=aws, aws_endpoint_url=environment.aws_endpoint_url, presence=state.workers)
         tokens = token_issuer(secrets.signing_key)
-        oncall = make_pool(surroundings.oncall(), concurrency=1)
+        oncall = make_pool(environment.oncall(), concurrency=1)
         undo.callback(oncall.stop)
         answered = Answered()
         page = pages(
             undo,
             state,
-            surroundings,
+            environment,
             # Past the functions' way: whoever breaks that wants to see what comes of it.
             database_url=postgres.dsn(user="app", password=secrets.app_password),
             url=self.url,
@@ -184,20 +184,20 @@ class System:
         migrations = make_pool(migrator(postgres.dsn()), concurrency=1)
         self._prepare_database(migrations, postgres.dsn(), secrets.app_password)
         aws_up.result()
-        self._say(f"SQS and SES (moto) are up on {surroundings.aws_endpoint_url}.")
+        self._say(f"SQS and SES (moto) are up on {environment.aws_endpoint_url}.")
         gateway.open.set()
         if self._with_workers:
             workers.start()
         pools = [api, *(workers.pools.values() if self._with_workers else [])]
         self._wait_until_ready(pools, partial(checks.missing, with_workers=self._with_workers))
         state.announce(
-            database_url=surroundings.database_url,
-            aws_endpoint_url=surroundings.aws_endpoint_url,
+            database_url=environment.database_url,
+            aws_endpoint_url=environment.aws_endpoint_url,
             functions_endpoint_url=self._serve_invocations(undo, oncall, secrets),
         )
         undo.callback(state.withdraw)
         undo.callback(relay.stop)
-        begin_chores(undo, relay, surroundings, state=state, log=log, say=self._say)
+        start_background_tasks(undo, relay, environment, state=state, log=log, say=self._say)
 
     def _serve_invocations(self, undo: contextlib.ExitStack, oncall: FunctionPool, secrets: Secrets) -> str:
         """Let the command line invoke the on-call function, whose container starts then; return the endpoint's URL."""
@@ -206,7 +206,7 @@ class System:
         undo.callback(invocations.stop)
         return invocations.url
 
-    def _surroundings(
+    def _environment(
         self,
         undo: contextlib.ExitStack,
         children: Children,
@@ -214,11 +214,11 @@ class System:
         postgres: PostgresServer,
         aws_listener: socket.socket,
         secrets: Secrets,
-    ) -> Surroundings:
+    ) -> LocalEnvironment:
         """Return where the functions find things; the way to the database, which can be cut off, is open from now."""
         Switches(self._state.switches).all_off()
         listener = undo.enter_context(listen())
-        surroundings = Surroundings(
+        environment = LocalEnvironment(
             database_url=postgres.dsn(user="app", password=secrets.app_password, port=int(listener.getsockname()[1])),
             aws_endpoint_url=f"http://{LOOPBACK}:{aws_listener.getsockname()[1]}",
             payment_gateway_url=payment_gateway_url(self._state.port),
@@ -228,7 +228,7 @@ class System:
             children, listener, port=postgres.port, switches=self._state.switches, logs=self._state.logs
         )
         self._irreplaceable["The way to PostgreSQL"] = process.poll
-        return surroundings
+        return environment
 
     def _start_aws(self, children: Children, listener: socket.socket, aws: AwsSession, secrets: Secrets) -> None:
         state = self._state
@@ -246,7 +246,7 @@ class System:
     def _prepare_database(self, migrations: FunctionPool, owner_url: str, app_password: str) -> None:
         """Migrate by the deployed migrator, then do what staff and operators would do."""
         try:
-            migrations.invoke(b"{}", patience=_PATIENCE)
+            migrations.invoke(b"{}", timeout=_TIMEOUT)
         except InvocationFailed as error:
             raise LocalSystemError(
                 f"The database in {shown(self._state.folder)} cannot be migrated ({error}): {self._way_out()}"
@@ -262,7 +262,7 @@ class System:
         database.close()
 
     def _wait_until_ready(self, pools: list[FunctionPool], missing: Callable[[], list[str]]) -> None:
-        deadline = time.monotonic() + _PATIENCE.total_seconds()
+        deadline = time.monotonic() + _TIMEOUT.total_seconds()
         pause_s = 0.02
         while parts := missing():
             if lost := self._lost():
@@ -274,7 +274,7 @@ class System:
                         f"see {shown(self._state.logs / pool.name)}.log."
                     )
             if time.monotonic() > deadline:
-                raise LocalSystemError(f"Not ready after {_PATIENCE.seconds} s: {', '.join(parts)}.")
+                raise LocalSystemError(f"Not ready after {_TIMEOUT.seconds} s: {', '.join(parts)}.")
             time.sleep(pause_s)
             pause_s = min(pause_s * 1.3, 1.0)
 

@@ -29,7 +29,7 @@ class Delivery(StrEnum):
 
 
 @dataclass(frozen=True)
-class Told:
+class ShopAnswer:
     """What the shop answered; status 0 where it did not."""
 
     status: int
@@ -55,7 +55,7 @@ def note_at_gateway(client: LoopbackClient, gateway: str, what: Occurrence, *, k
 
     Raises `LocalSystemError`.
     """
-    wishes = {
+    body = {
         "event_id": what.event_id,
         "order_number": what.order_number,
         "transaction_id": what.transaction_id,
@@ -67,7 +67,7 @@ def note_at_gateway(client: LoopbackClient, gateway: str, what: Occurrence, *, k
     login = "Basic " + base64.b64encode(f"{key}:".encode()).decode()
     try:
         answer = client.call(
-            "POST", f"{PAYMENT_API}/{gateway}/happenings", json.dumps(wishes).encode(), {"Authorization": login}
+            "POST", f"{PAYMENT_API}/{gateway}/happenings", json.dumps(body).encode(), {"Authorization": login}
         )
     except (OSError, ValueError) as error:
         raise LocalSystemError(f"The local system does not answer ({type(error).__name__}).") from error
@@ -76,7 +76,7 @@ def note_at_gateway(client: LoopbackClient, gateway: str, what: Occurrence, *, k
     return what.about(answer.body["reference"], total_rupiah=answer.body["total_rupiah"])
 
 
-def deliver(what: Occurrence, delivery: Delivery, *, signer: Signer, shop: LoopbackClient) -> list[Told]:
+def deliver(what: Occurrence, delivery: Delivery, *, signer: Signer, shop: LoopbackClient) -> list[ShopAnswer]:
     """Tell the shop of an occurrence and return each answer."""
     now = datetime.now(UTC)
     request = signed(
@@ -85,11 +85,11 @@ def deliver(what: Occurrence, delivery: Delivery, *, signer: Signer, shop: Loopb
         secret=signer.other_secret if delivery is Delivery.FORGED else signer.secret,
         sent_at=now - _LATE if delivery is Delivery.LATE else now,
     )
-    told = []
+    answers = []
     for _ in range(2 if delivery is Delivery.TWICE else 1):
         try:
             answer = shop.call("POST", request.path, request.body, request.headers)
-            told.append(Told(answer.status, answer.body))
+            answers.append(ShopAnswer(answer.status, answer.body))
         except (OSError, ValueError) as error:
-            told.append(Told(0, type(error).__name__))
-    return told
+            answers.append(ShopAnswer(0, type(error).__name__))
+    return answers

@@ -7,7 +7,7 @@ from emulator.processes.children import Children, is_alive, stop_leftovers
 from emulator.processes.stopping import until_stopped
 from emulator.switches import Switches
 from local.errors import LocalSystemError
-from local.functions import Surroundings
+from local.functions import LocalEnvironment
 from local.settings import LocalSettings, payment_gateway_url
 from local.state import RunningSystem, StateFolder, shown
 from local.terminal import log_book
@@ -36,17 +36,17 @@ def _serve_whatever_runs(state: StateFolder, log: LogBook) -> None:
 
 
 def _wait_for_system(state: StateFolder, log: LogBook) -> RunningSystem:
-    told = False
+    announced = False
     while not (system := state.running()):
-        if not told:
+        if not announced:
             log.say(f"Waiting for a system on port {state.port}: start it with `PORT={state.port} make api`.")
-            told = True
+            announced = True
         time.sleep(_LOOK_AGAIN_S)
     return system
 
 
 def _serve(system: RunningSystem, state: StateFolder, log: LogBook) -> None:
-    surroundings = Surroundings(
+    environment = LocalEnvironment(
         database_url=system.database_url,
         aws_endpoint_url=system.aws_endpoint_url,
         payment_gateway_url=payment_gateway_url(state.port),
@@ -54,7 +54,7 @@ def _serve(system: RunningSystem, state: StateFolder, log: LogBook) -> None:
     children = Children(state.children("worker"))
     aws = AwsSession(system.aws_endpoint_url)
     workers = Workers(
-        surroundings,
+        environment,
         aws=aws,
         children=children,
         log=log,
@@ -64,17 +64,17 @@ def _serve(system: RunningSystem, state: StateFolder, log: LogBook) -> None:
     try:
         workers.start_functions()
         workers.start()
-        told = False
+        announced = False
         while is_alive(system.process) and state.running() == system:
-            if not told and not queues_without_worker(state.workers):
+            if not announced and not queues_without_worker(state.workers):
                 log.say(f"Workers of port {state.port} are ready. Ctrl-C stops them.")
-                told = True
+                announced = True
             for pool in workers.pools.values():
-                if (error := pool.start_error) and not told:
+                if (error := pool.start_error) and not announced:
                     raise LocalSystemError(
                         f"The function {pool.name} does not start ({error}): see {shown(state.logs / pool.name)}.log."
                     )
-            time.sleep(_LOOK_AGAIN_S if told else 0.05)
+            time.sleep(_LOOK_AGAIN_S if announced else 0.05)
     finally:
         workers.stop()
         children.stop_all()

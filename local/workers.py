@@ -13,10 +13,10 @@ from emulator.processes.children import Children, ProcessIdentity, is_alive, thi
 from emulator.processes.threads import start_loop
 from emulator.queues.event_source import EventSource
 from emulator.switches import Switches
-from local.functions import Surroundings
+from local.faulty_invoker import FaultyInvoker, Poison
+from local.functions import LocalEnvironment
 from local.queues import queue_arn, queue_url
 from local.settings import WORKER_CONTAINERS
-from local.troubled_worker import Poison, TroubledWorker
 from skincare.adapters.aws import AwsSession, Timeouts
 from skincare.deployment.queues import QueueName
 
@@ -24,7 +24,7 @@ LONG_POLL = Timeouts(connect=timedelta(seconds=2), read=timedelta(seconds=30))
 """Longer than the 20 s that SQS lets a receive wait."""
 
 _GRACE = timedelta(seconds=3)
-_SIGN_OF_LIFE_S = 1.0
+_HEARTBEAT_S = 1.0
 _LOOK_AGAIN_S = 0.05
 _SILENT_AFTER_S = 5.0
 
@@ -37,7 +37,7 @@ class Workers:
 
     def __init__(
         self,
-        surroundings: Surroundings,
+        environment: LocalEnvironment,
         *,
         aws: AwsSession,
         children: Children,
@@ -46,7 +46,7 @@ class Workers:
         switches: Switches,
     ) -> None:
         self._aws = aws
-        self._surroundings = surroundings
+        self._environment = environment
         self._log = log
         self._presence = presence
         self._switches = switches
@@ -56,7 +56,7 @@ class Workers:
         self._shown_at = 0.0
         self._sources: dict[QueueName, EventSource] = {}
         self.pools = {
-            queue: FunctionPool(surroundings.worker(queue), children=children, log=log, concurrency=_concurrency(queue))
+            queue: FunctionPool(environment.worker(queue), children=children, log=log, concurrency=_concurrency(queue))
             for queue in QueueName
         }
 
@@ -67,13 +67,13 @@ class Workers:
 
     def start(self) -> None:
         """Begin to consume. The queues must exist."""
-        endpoint = self._surroundings.aws_endpoint_url
+        endpoint = self._environment.aws_endpoint_url
         sqs = self._aws.client("sqs", LONG_POLL)
-        poison = Poison(self._surroundings.database_url, self._switches)
+        poison = Poison(self._environment.database_url, self._switches)
         for queue, pool in self.pools.items():
             self._sources[queue] = EventSource(
                 sqs,
-                TroubledWorker(pool, switches=self._switches, poison=poison, log=self._log),
+                FaultyInvoker(pool, switches=self._switches, poison=poison, log=self._log),
                 queue_url=queue_url(endpoint, queue),
                 queue_arn=queue_arn(queue),
                 function_timeout=queue.limits.function_timeout,
@@ -110,7 +110,7 @@ class Workers:
         """Write down who is ready, where that changed or a second has passed."""
         ready = [queue for queue in QueueName if self.pools[queue].ready and self._sources[queue].polling.is_set()]
         now = time.monotonic()
-        if ready == self._shown and now < self._shown_at + _SIGN_OF_LIFE_S:
+        if ready == self._shown and now < self._shown_at + _HEARTBEAT_S:
             return
         self._presence.parent.mkdir(parents=True, exist_ok=True)
         building = self._presence.with_suffix(".tmp")

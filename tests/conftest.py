@@ -8,7 +8,7 @@ import pytest
 
 from emulator.postgres import PostgresServer
 from emulator.postgres.binaries import wheel_folder
-from tests.support import randomness
+from tests.support import groups, randomness
 from tests.support.database import TemplateDatabase, migrated_template
 from tests.support.randomness import random_seed, times
 from tests.support.scratch import scratch_folder
@@ -48,6 +48,18 @@ def pytest_report_header(config: pytest.Config) -> str:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     randomness.choose(config, items)
+    items[:] = groups.in_order(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> groups.Scheduler:
+    return groups.Scheduler(config, log)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if process := getattr(item.config, "workerinput", {}).get("workerid"):
+        factory: pytest.TempPathFactory = item.config._tmp_path_factory  # type: ignore[attr-defined]
+        groups.claim(item, factory.getbasetemp().parent, process)
 
 
 @pytest.fixture(scope="session")

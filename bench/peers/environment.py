@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bench.surroundings import NotMeasured
+from bench.environment import NotMeasured
 from local.settings import ROOT
 
 _LOCK = ROOT / "requirements" / "bench.txt"

@@ -78,7 +78,7 @@ class _QuietHandler(MotoRequestHandler):
     disable_nagle_algorithm = True
 
     def log(self, type: str, message: str, *args: Any) -> None:
-        """Say nothing: a line per call would bury what matters."""
+        """Say nothing: a line per call would hide what matters."""
 
 
 def _is_a_link_to_a_file(request: Request) -> bool:

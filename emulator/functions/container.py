@@ -95,7 +95,7 @@ class Container:
 
     @property
     def usable(self) -> bool:
-        """Whether it can handle another event: not once it was told to stop, also before its end is seen."""
+        """Whether it can handle another event: not once it was asked to stop, even before it has exited."""
         return not (self._stopped or self.exited.is_set())
 
     def crash(self) -> None:
@@ -138,7 +138,7 @@ def _error(function: FunctionDefinition, outcome: Answered | Failed | Gone) -> I
 
 
 def _environment(function: FunctionDefinition, runtime_api: str) -> dict[str, str]:
-    """Return what AWS sets (AWS: "Defined runtime environment variables") and what the function is told."""
+    """Return what AWS sets (AWS: "Defined runtime environment variables") and the function's own settings."""
     return {
         **function.environment,
         "AWS_LAMBDA_RUNTIME_API": runtime_api,

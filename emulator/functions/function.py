@@ -12,7 +12,7 @@ from emulator.settings import ACCOUNT_ID, REGION
 
 @dataclass(frozen=True)
 class FunctionDefinition:
-    """What AWS would be told about a function. `code` is the folder that its package is rooted at."""
+    """A function's configuration, as AWS would be given it. `code` is the folder that its package is rooted at."""
 
     name: str
     handler: str
@@ -47,8 +47,8 @@ class FunctionStopped(InvocationFailed):
 class Function(Protocol):
     """Something that can be invoked: a pool of containers, or a fake."""
 
-    def invoke(self, payload: bytes, *, patience: timedelta, trace_id: str | None = None) -> bytes:
-        """Return the function's JSON answer to a JSON event; wait up to `patience` for a free container.
+    def invoke(self, payload: bytes, *, timeout: timedelta, trace_id: str | None = None) -> bytes:
+        """Return the function's JSON answer to a JSON event; wait up to `timeout` for a free container.
 
         Raises `InvocationFailed`.
         """

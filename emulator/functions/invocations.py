@@ -33,7 +33,7 @@ _SIGNATURE = re.compile(
     r"SignedHeaders=(?P<headers>[a-z0-9;-]+), ?Signature=(?P<signature>[0-9a-f]{64})"
 )
 _CLOCK_SKEW = timedelta(minutes=5)
-_PATIENCE = timedelta(seconds=60)
+_TIMEOUT = timedelta(seconds=60)
 
 
 class Invocations:
@@ -84,7 +84,7 @@ class Invocations:
         if function is None:
             return _error(404, "ResourceNotFoundException", "There is no such function.")
         try:
-            payload = function.invoke(body, patience=_PATIENCE)
+            payload = function.invoke(body, timeout=_TIMEOUT)
         except InvocationFailed as error:
             if error.error_type == "TooManyRequestsException":
                 return _error(429, error.error_type, "No container became free in time.")

@@ -54,15 +54,15 @@ class FunctionPool:
         self,
         payload: bytes,
         *,
-        patience: timedelta,
+        timeout: timedelta,
         trace_id: str | None = None,
         at_work: Callable[[Container], None] = lambda _: None,
     ) -> bytes:
         """Let a free container handle one event and return its JSON answer.
 
-        Waits up to `patience` for a container, and tells `at_work` which it is. Raises `InvocationFailed`.
+        Waits up to `timeout` for a container, and tells `at_work` which it is. Raises `InvocationFailed`.
         """
-        container = self._take(patience)
+        container = self._take(timeout)
         try:
             at_work(container)
             return container.invoke(payload, trace_id=trace_id or new_trace_id())
@@ -82,8 +82,8 @@ class FunctionPool:
         for container in containers:
             container.stop()
 
-    def _take(self, patience: timedelta) -> Container:
-        deadline = time.monotonic() + patience.total_seconds()
+    def _take(self, timeout: timedelta) -> Container:
+        deadline = time.monotonic() + timeout.total_seconds()
         with self._changed:
             failed_before = self._failed_starts
             self._waiting += 1

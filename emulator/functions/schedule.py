@@ -33,7 +33,7 @@ class Schedule:
 
     def _tick(self) -> None:
         with contextlib.suppress(InvocationFailed):  # the next tick is the repetition
-            self._function.invoke(_event(self._name), patience=self._every)
+            self._function.invoke(_event(self._name), timeout=self._every)
 
 
 def _event(name: str) -> bytes:

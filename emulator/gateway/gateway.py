@@ -153,10 +153,10 @@ class Gateway:
         payload = json.dumps(request.event()).encode()
         if len(payload) > MAXIMUM_PAYLOAD:
             raise too_large(MAXIMUM_PAYLOAD)
-        patience = self._api.integration_timeout
-        call = _Call(self._function, payload, request.trace_id, patience, log=self._log)
-        if not call.finished.wait(patience.total_seconds()):
-            raise unavailable(f"The function did not answer in {patience.total_seconds():g} s.")
+        timeout = self._api.integration_timeout
+        call = _Call(self._function, payload, request.trace_id, timeout, log=self._log)
+        if not call.finished.wait(timeout.total_seconds()):
+            raise unavailable(f"The function did not answer in {timeout.total_seconds():g} s.")
         try:
             response = response_from(call.answer())
         except FunctionStopped as error:
@@ -203,10 +203,10 @@ class Gateway:
 class _Call:
     """One invocation in a thread of its own, so that the gateway can stop waiting for it."""
 
-    def __init__(self, function: Function, payload: bytes, trace_id: str, patience: timedelta, *, log: LogBook) -> None:
+    def __init__(self, function: Function, payload: bytes, trace_id: str, timeout: timedelta, *, log: LogBook) -> None:
         self.finished = threading.Event()
         self._result: bytes | InvocationFailed = InvocationFailed("Sandbox.Failed", "no answer")
-        start_thread("gateway", partial(self._run, function, payload, trace_id, patience), log=log)
+        start_thread("gateway", partial(self._run, function, payload, trace_id, timeout), log=log)
 
     def answer(self) -> bytes:
         """Return the answer or raise what went wrong, once `finished`."""
@@ -214,9 +214,9 @@ class _Call:
             raise self._result
         return self._result
 
-    def _run(self, function: Function, payload: bytes, trace_id: str, patience: timedelta) -> None:
+    def _run(self, function: Function, payload: bytes, trace_id: str, timeout: timedelta) -> None:
         try:
-            self._result = function.invoke(payload, patience=patience, trace_id=trace_id)
+            self._result = function.invoke(payload, timeout=timeout, trace_id=trace_id)
         except InvocationFailed as error:
             self._result = error
         finally:

@@ -35,7 +35,7 @@ def is_root() -> bool:
 
 
 def server_account() -> Account:
-    """Return the account and the surroundings of every process of the server.
+    """Return the account and the environment of every process of the server.
 
     A session of its own keeps a Ctrl-C at the terminal away from the database until we stop it ourselves.
     """

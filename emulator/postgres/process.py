@@ -48,8 +48,8 @@ def accepts_connections(process: subprocess.Popen[bytes], data: Path) -> bool:
 
 def end(process: subprocess.Popen[bytes]) -> None:
     """Ask for a fast shutdown, then for an immediate one; kill only what answers neither."""
-    for wish in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
-        process.send_signal(wish)
+    for stop_signal in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
+        process.send_signal(stop_signal)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(timeout=STOP_TIMEOUT_S)
             return
@@ -74,7 +74,7 @@ def end_watcher(watcher: subprocess.Popen[bytes]) -> None:
 
 
 def stop_survivor(data: Path) -> None:
-    """Stop the server that a killed parent left on this data; a stranger with its number is left alone.
+    """Stop the server that a killed parent left on this data; another process that got its number is left alone.
 
     Raises PostgresFailed when it does not stop.
     """
@@ -82,15 +82,15 @@ def stop_survivor(data: Path) -> None:
     if not pid:
         return
     deadline = time.monotonic() + STOP_TIMEOUT_S
-    for wish in (signal.SIGINT, signal.SIGQUIT):
+    for stop_signal in (signal.SIGINT, signal.SIGQUIT):
         if _serves(pid, data):
-            os.kill(pid, wish)
+            os.kill(pid, stop_signal)
         while _serves(pid, data) and time.monotonic() < deadline:
             time.sleep(0.005)
         deadline += STOP_TIMEOUT_S
     if _serves(pid, data):
         raise PostgresFailed(f"PostgreSQL process {pid} still uses {data} and does not stop.")
-    # PostgreSQL judges a number by whether it exists, and would refuse to start because of the stranger.
+    # PostgreSQL judges a number by whether it exists, and would refuse to start because of the other process.
     (data / "postmaster.pid").unlink(missing_ok=True)
 
 

@@ -68,7 +68,7 @@ class Children:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        # The kernel counts the death of the *thread* that started a child as the parent's death, so one
+        # The kernel counts the end of the *thread* that started a child as the parent's end, so one
         # thread starts them all and lives as long as they do.
         self._starter = ThreadPoolExecutor(max_workers=1, thread_name_prefix="children")
         self._lock = threading.Lock()

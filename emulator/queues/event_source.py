@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _LONGEST_POLL_S = 20
 _LARGEST_RECEIVE = 10
 _PAUSE_AFTER_ERROR_S = 0.5
-_PATIENCE = timedelta(seconds=60)
+_TIMEOUT = timedelta(seconds=60)
 
 
 class EventSource:
@@ -155,7 +155,7 @@ class EventSource:
         """Let the function handle a batch and return the messages it did not report as failed."""
         event = {"Records": [record(message, self._queue_arn) for message in messages]}
         try:
-            answer = self._function.invoke(json.dumps(event).encode(), patience=_PATIENCE)
+            answer = self._function.invoke(json.dumps(event).encode(), timeout=_TIMEOUT)
         except FunctionStopped:
             self._release(messages)
             return []

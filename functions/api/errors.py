@@ -59,7 +59,7 @@ class RequestInvalid(SkincareError):
 
 
 class Unauthenticated(SkincareError):
-    """The authorizer told us nothing usable about the caller."""
+    """The authorizer passed nothing usable about the caller."""
 
     def __init__(self) -> None:
         super().__init__("the request carries no usable token")

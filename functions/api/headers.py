@@ -44,8 +44,8 @@ def preferred_locale(claim: object, accept_language: str) -> Locale:
     """Return the language for a customer's mail: the token's, else the browser's favourite of ours, else Indonesian."""
     if isinstance(claim, str) and (known := _known(claim)):
         return known[0]
-    wishes = filter(None, map(_known, accept_language.split(",")))
-    locale, quality = max(wishes, key=lambda wish: wish[1], default=(Locale.ID, 0.0))
+    candidates = filter(None, map(_known, accept_language.split(",")))
+    locale, quality = max(candidates, key=lambda candidate: candidate[1], default=(Locale.ID, 0.0))
     return locale if quality > 0 else Locale.ID
 
 

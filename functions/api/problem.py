@@ -61,7 +61,7 @@ class StatusProblem(Problem):
     order_status: Annotated[OrderStatus, Field(description="How far the order has gone.")]
 
 
-Told = Callable[[Any], Mapping[str, Any]]
+Details = Callable[[Any], Mapping[str, Any]]
 """Takes an error, and gives members or headers of the answer to it."""
 
 
@@ -81,9 +81,9 @@ class ProblemType:
     body: type[Problem] = Problem
     _: KW_ONLY
     errors: tuple[type[Exception], ...]
-    members: Told = lambda _: {}
+    members: Details = lambda _: {}
     header: str | None = None
-    headers: Told = lambda _: {}
+    headers: Details = lambda _: {}
 
     @property
     def uri(self) -> str:

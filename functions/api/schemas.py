@@ -10,8 +10,8 @@ from skincare.orders.models import OrderStatus, PaymentStatus
 from skincare.orders.terms import WayToPay
 from skincare.text import FILLED_LINE_PATTERN, FILLED_LINES_PATTERN, filled_line, filled_lines
 
-_DEAREST_PRODUCT = 100_000_000
-_HIGHEST_TOTAL = MAX_LINES * MAX_QUANTITY * _DEAREST_PRODUCT
+_MOST_EXPENSIVE_PRODUCT = 100_000_000
+_HIGHEST_TOTAL = MAX_LINES * MAX_QUANTITY * _MOST_EXPENSIVE_PRODUCT
 
 
 def _digits(text: object) -> object:

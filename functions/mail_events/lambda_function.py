@@ -7,7 +7,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from skincare.adapters.ses_events import MailEventMalformed, failures_in, message_id_of
 from skincare.bootstrap import get_app
 from skincare.deployment.functions import MAIL_EVENTS
-from skincare.notifications.suppression import is_ours_to_mend, suppress
+from skincare.notifications.suppression import is_our_fault, suppress
 from skincare.observability import logger, start_invocation
 
 
@@ -19,7 +19,7 @@ def lambda_handler(event: dict[str, Any], context: LambdaContext) -> dict[str, i
     except MailEventMalformed as error:
         logger.error("mail_event.malformed", reason=str(error))
         return {"suppressed": 0}
-    for failure in filter(is_ours_to_mend, failures):
+    for failure in filter(is_our_fault, failures):
         # An alarm counts this event.
         logger.error("mail_event.ours_to_mend", provider_message_id=message_id, status=failure.status)
     suppressed = suppress(failures, database=get_app(MAIL_EVENTS).database)

@@ -8,7 +8,7 @@ from oncall import job_requests, mail_requests, money_requests, requests
 from oncall.answers import refusal, success
 from oncall.refusals import RequestRefused
 from oncall.request import MOST_JOBS, ChangeRequest, Request
-from oncall.requests import Death
+from oncall.requests import DeadLetterRef
 from skincare.app import App
 from skincare.database.connection import Database
 from skincare.errors import TransientError
@@ -81,8 +81,8 @@ def _ids(job_ids: Sequence[UUID]) -> list[JobId]:
     return [JobId(job_id) for job_id in sorted(set(job_ids))]
 
 
-def _deaths(deaths: Sequence[Death]) -> Mapping[JobId, int]:
-    return {JobId(death.job_id): death.dead_letter_no for death in deaths}
+def _dead_letter_nos(refs: Sequence[DeadLetterRef]) -> Mapping[JobId, int]:
+    return {JobId(ref.job_id): ref.dead_letter_no for ref in refs}
 
 
 _KNOWN = (*requests.REQUESTS, *job_requests.JOB_REQUESTS, *money_requests.MONEY_REQUESTS)
@@ -123,8 +123,8 @@ _LOOKS: Mapping[type[Request], Callable[[Any, Database], object | None]] = {
     requests.LookAtJobs: lambda request, database: service.look_at_jobs(
         database, _ids(request.job_ids), order_number=request.order_number, limit=MOST_JOBS
     ),
-    requests.ShowJob: lambda request, database: service.job_story(database, JobId(request.job_id)),
-    requests.ShowOrder: lambda request, database: service.order_story(database, OrderNumber(request.order_number)),
+    requests.ShowJob: lambda request, database: service.job_timeline(database, JobId(request.job_id)),
+    requests.ShowOrder: lambda request, database: service.order_timeline(database, OrderNumber(request.order_number)),
     requests.ShowOutbox: lambda _, database: service.outbox_state(database),
     requests.ShowPayments: lambda _, database: service.payments_state(database),
     mail_requests.ListSuppressed: lambda request, database: service.suppressed(
@@ -135,9 +135,11 @@ _LOOKS: Mapping[type[Request], Callable[[Any, Database], object | None]] = {
 
 _CHANGES: Mapping[type[Request], Callable[[Any, Changes], object]] = {
     requests.Redrive: lambda request, changes: changes.redrive(
-        _deaths(request.deaths), force=request.force, even_crashed=request.even_crashed
+        _dead_letter_nos(request.deaths), force=request.force, even_crashed=request.even_crashed
     ),
-    requests.Discard: lambda request, changes: changes.discard(_deaths(request.deaths), even_paid=request.even_paid),
+    requests.Discard: lambda request, changes: changes.discard(
+        _dead_letter_nos(request.deaths), even_paid=request.even_paid
+    ),
     requests.Cancel: lambda request, changes: changes.cancel(_ids(request.job_ids), even_paid=request.even_paid),
     job_requests.Revive: lambda request, changes: changes.revive(_ids(request.job_ids)),
     money_requests.SetAsideEvent: lambda request, changes: changes.set_aside_event(

@@ -30,7 +30,7 @@ class Request(BaseModel):
 
 
 class ChangeRequest(Request):
-    """A request that changes something. `claimed_identity` is what STS told the caller about itself."""
+    """A request that changes something. `claimed_identity` is who STS says the caller is."""
 
     answer: ClassVar[type[Any]] = Change
 

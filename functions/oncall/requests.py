@@ -15,8 +15,8 @@ from skincare.operations.models import (
     DeadList,
     DeadPage,
     Jobs,
-    JobStory,
-    OrderStory,
+    JobTimeline,
+    OrderTimeline,
     OutboxState,
     PaymentsState,
     QuarantinedContent,
@@ -27,8 +27,8 @@ from skincare.payments.refunds.models import RefundRow
 _HALF = re.compile("[\ud800-\udfff]")
 
 
-class Death(BaseModel):
-    """A dead job, in the death that the caller has looked at."""
+class DeadLetterRef(BaseModel):
+    """A dead job, by the number of the dead letter that the caller has looked at."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -36,7 +36,7 @@ class Death(BaseModel):
     dead_letter_no: Annotated[int, Field(ge=1, lt=2**31)]
 
 
-Deaths = Annotated[list[Death], Field(min_length=1, max_length=MOST_JOBS)]
+DeadLetterRefs = Annotated[list[DeadLetterRef], Field(min_length=1, max_length=MOST_JOBS)]
 
 
 class ListDead(Request):
@@ -83,7 +83,7 @@ class LookAtJobs(Request):
 class ShowJob(Request):
     """Everything about one job."""
 
-    answer: ClassVar[type[Any]] = JobStory
+    answer: ClassVar[type[Any]] = JobTimeline
     operation: Literal["show_job"] = "show_job"
     job_id: UUID
 
@@ -91,7 +91,7 @@ class ShowJob(Request):
 class ShowOrder(Request):
     """What happened to an order."""
 
-    answer: ClassVar[type[Any]] = OrderStory
+    answer: ClassVar[type[Any]] = OrderTimeline
     operation: Literal["show_order"] = "show_order"
     order_number: OrderNumberText
 
@@ -122,7 +122,7 @@ class Redrive(ChangeRequest):
     """Bring dead jobs back."""
 
     operation: Literal["redrive"] = "redrive"
-    deaths: Deaths
+    deaths: DeadLetterRefs
     force: bool = False
     even_crashed: bool = False
 
@@ -131,7 +131,7 @@ class Discard(ChangeRequest):
     """Cancel dead jobs; payment events go with theirs, those that say *paid* with `even_paid` only."""
 
     operation: Literal["discard"] = "discard"
-    deaths: Deaths
+    deaths: DeadLetterRefs
     even_paid: bool = False
     reason: Reason
 
@@ -183,7 +183,7 @@ class Refund(ChangeRequest):
 
 
 class Reconcile(ChangeRequest):
-    """Hold orders and payments against each other and mend what is safe."""
+    """Hold orders and payments against each other and repair what is safe."""
 
     answer: ClassVar[type[Any]] = ReconciliationState
     operation: Literal["reconcile"] = "reconcile"

@@ -7,7 +7,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from skincare.bootstrap import get_app
 from skincare.deployment.functions import OUTBOX_RELAY
 from skincare.deployment.metrics import Metric
-from skincare.jobs.catalog import BUDGETS, CHORES
+from skincare.jobs.catalog import BUDGETS, PERIODIC_JOBS
 from skincare.jobs.gauges import job_gauges
 from skincare.jobs.relay import run_relay
 from skincare.metrics import emit
@@ -29,7 +29,7 @@ def lambda_handler(event: dict[str, Any], context: LambdaContext) -> dict[str, A
         publisher=app.publisher,
         budgets=BUDGETS,
         time_left=time_left(context),
-        chores=CHORES,
+        periodic_jobs=PERIODIC_JOBS,
     )
     return {
         "sent": report.sent,

@@ -12,7 +12,7 @@ from worker.wiring import make_worker
 
 
 def work(app: App, queue: QueueName) -> None:
-    """Drain a queue until SIGINT or SIGTERM; returns when everything that ran is finished or handed back.
+    """Drain a queue until SIGINT or SIGTERM; returns when everything that ran is finished or released.
 
     A second signal does not hurry it. When a handler hung, the process ends with exit code 1.
     """

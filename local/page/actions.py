@@ -17,7 +17,7 @@ from skincare.identifiers import uuid7
 from skincare.payments.gateways.samples import Occurrence, sample
 from skincare.payments.gateways.webhooks import READERS
 
-_PATIENCE = timedelta(seconds=30)
+_TIMEOUT = timedelta(seconds=30)
 _LARGEST_AMOUNT = 2**53
 """What a page counts with exactly."""
 
@@ -34,23 +34,23 @@ class OnCallDesk:
     def __init__(self, oncall: Function) -> None:
         self._oncall = oncall
 
-    def __call__(self, wishes: dict[str, Any]) -> Any:
+    def __call__(self, body: dict[str, Any]) -> Any:
         """Return the function's answer, `{"ok": true, "answer": …}`. Raises `Refused` for any other."""
-        request = _ASKED.get(str(wishes.get("operation")))
+        request = _ASKED.get(str(body.get("operation")))
         if request is None:
             raise _invalid("operation")
         if "claimed_identity" in request.model_fields:
-            wishes = {**wishes, "claimed_identity": _CLAIMED}
+            body = {**body, "claimed_identity": _CLAIMED}
         try:
-            answer = json.loads(self._oncall.invoke(json.dumps(wishes).encode(), patience=_PATIENCE))
+            answer = json.loads(self._oncall.invoke(json.dumps(body).encode(), timeout=_TIMEOUT))
         except InvocationFailed as error:
             raise unavailable(f"The on-call function gave no answer ({error.error_type}).") from error
         if answer.get("ok"):
             return answer
         problem = answer["error"]
         if problem["code"] == "request_malformed":
-            told = ", ".join(f"{name} {wrong}" for name, wrong in problem["fields"].items())
-            raise Refused(422, "validation_failed", "The request is invalid", f"{told}.")
+            flaws = ", ".join(f"{name} {wrong}" for name, wrong in problem["fields"].items())
+            raise Refused(422, "validation_failed", "The request is invalid", f"{flaws}.")
         if problem["code"] == "not_found":
             raise Refused(404, "not_found", "Not found", problem["message"])
         raise unavailable(problem["message"])
@@ -62,9 +62,9 @@ class ChaosDesk:
     def __init__(self, switches: Switches) -> None:
         self._switches = switches
 
-    def __call__(self, wishes: dict[str, Any]) -> Any:
+    def __call__(self, body: dict[str, Any]) -> Any:
         """Return all switches as they are then."""
-        name, on = wishes.get("switch"), wishes.get("on")
+        name, on = body.get("switch"), body.get("on")
         if not isinstance(on, bool):
             raise _invalid("on")
         if name == "all" and not on:
@@ -88,14 +88,14 @@ class WebhookDesk:
         self._note = note
         self._shop = LoopbackClient(shop_url)
 
-    def __call__(self, wishes: dict[str, Any]) -> Any:
+    def __call__(self, body: dict[str, Any]) -> Any:
         """Send `{gateway, order_number, status, amount_rupiah, delivery}` and return each HTTP answer."""
-        signer = self._signers.get(str(wishes.get("gateway")))
+        signer = self._signers.get(str(body.get("gateway")))
         if signer is None:
             raise _invalid("gateway")
-        order_number, status, amount = _word(wishes, "order_number"), _word(wishes, "status"), _rupiah(wishes)
+        order_number, status, amount = _word(body, "order_number"), _word(body, "status"), _rupiah(body)
         try:
-            delivery = Delivery(str(wishes.get("delivery")))
+            delivery = Delivery(str(body.get("delivery")))
         except ValueError:
             raise _invalid("delivery") from None
         if delivery is Delivery.LATE and not sample(signer.gateway).signs_time:
@@ -111,8 +111,8 @@ class WebhookDesk:
         )
         if not READERS[signer.gateway].status_is_signed and delivery is not Delivery.FORGED:
             what = self._note(signer.gateway, what)
-        told = deliver(what, delivery, signer=signer, shop=self._shop)
-        return {"event_id": what.event_id, "answers": [asdict(answer) for answer in told]}
+        answers = deliver(what, delivery, signer=signer, shop=self._shop)
+        return {"event_id": what.event_id, "answers": [asdict(answer) for answer in answers]}
 
 
 def shown_switches(switches: Switches) -> list[dict[str, Any]]:
@@ -124,15 +124,15 @@ def shown_switches(switches: Switches) -> list[dict[str, Any]]:
     ]
 
 
-def _word(wishes: dict[str, Any], name: str) -> str:
-    value = wishes.get(name)
+def _word(body: dict[str, Any], name: str) -> str:
+    value = body.get(name)
     if not isinstance(value, str) or not 1 <= len(value) <= 64 or not value.isascii() or not value.isprintable():
         raise _invalid(name)
     return value
 
 
-def _rupiah(wishes: dict[str, Any]) -> int:
-    value = wishes.get("amount_rupiah")
+def _rupiah(body: dict[str, Any]) -> int:
+    value = body.get("amount_rupiah")
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _LARGEST_AMOUNT:
         raise _invalid("amount_rupiah")
     return value

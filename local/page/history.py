@@ -14,7 +14,7 @@ _ENDS_OF_ATTEMPTS = {
     "crashed": "attempt_crashed",
     "dead_letter": "job_dead",
 }
-_TOLD = {"sent": "mail_sent", "undeliverable": "mail_undeliverable"}
+_MAIL_STEPS = {"sent": "mail_sent", "undeliverable": "mail_undeliverable"}
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,11 @@ def history_of(order: OrderRow) -> list[Step]:
         steps.append(Step(_utc(order.paid_at), "order_paid"))
     for job in order.jobs:
         steps += _steps_of(job)
-    for told in order.notifications:
-        event = _TOLD[told["status"]]
-        steps.append(Step(_moment(told["created_at"]), event, told["notification_type"], told["reason"]))
+    for notification in order.notifications:
+        event = _MAIL_STEPS[notification["status"]]
+        steps.append(
+            Step(_moment(notification["created_at"]), event, notification["notification_type"], notification["reason"])
+        )
     return sorted(steps, key=lambda step: step.at)
 
 

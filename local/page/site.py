@@ -30,7 +30,7 @@ type Action = Callable[[dict[str, Any]], Any]
 _TOKEN_LIFE = timedelta(hours=1)
 _LARGEST_BODY = 4096
 _LARGEST_ACTION = 16_384
-"""A redrive names up to a hundred deaths."""
+"""A redrive names up to a hundred dead letters."""
 _NO_OBJECT = "Send a JSON object."
 _STATIC = Path(__file__).parent / "static"
 STATIC_TYPES = {
@@ -113,10 +113,10 @@ class Site:
     def _token(self, request: Request) -> Response:
         """Sign in as anybody: {"email", "locale"} becomes a token like those of the identity provider."""
         self._csrf.check(request)
-        wishes = json_body(request)
+        body = json_body(request)
         try:
-            email = parse_email(_string(wishes, "email"))
-            locale = _locale(_string(wishes, "locale"))
+            email = parse_email(_string(body, "email"))
+            locale = _locale(_string(body, "locale"))
         except InvalidInput as error:
             raise Refused(
                 422, "validation_failed", "The request is invalid", f"The {error.field} {error.message}."

@@ -1,4 +1,4 @@
-"""What the page shows of the running system: orders, queues, jobs, dead letters, lamps and switches, as JSON."""
+"""What the page shows of the system, as JSON: orders, queues, jobs, dead letters, alarm indicators and switches."""
 
 import threading
 import time
@@ -15,7 +15,7 @@ from local.page.actions import shown_switches
 from local.page.function_logs import FunctionLogs
 from local.page.health import Health
 from local.page.history import history_of
-from local.page.lamps import Seen, lamps
+from local.page.indicators import Indicator, Observation, indicators
 from local.page.repository import Backlog, OrderRow, count_jobs, newest_jobs, newest_orders, read_backlogs, read_only
 from local.queues import queue_url
 from local.workers import queues_without_worker
@@ -119,22 +119,22 @@ class SystemState:
             "health": self._health.missing(),
             "mails_version": self._mailbox.stat().st_size if self._mailbox.exists() else 0,
             "queues": queues,
-            "lamps": [asdict(lamp) for lamp in lamps(self._seen_of(queues, backlogs, gauges))],
+            "lamps": [_shown_indicator(each) for each in indicators(self._observation(queues, backlogs, gauges))],
             "switches": shown_switches(self._switches),
             "gateways": [{"name": each.name, "title": each.title} for each in GATEWAYS.values()],
             **(ledger or nothing),
         }
 
-    def _seen_of(
+    def _observation(
         self,
         queues: list[dict[str, Any]],
         backlogs: dict[str, Backlog],
         gauges: dict[Metric, float] | None,
-    ) -> Seen:
+    ) -> Observation:
         logs = self._logs
         logs.look()
         depths = {queue["name"]: queue["dead_letters"] for queue in queues}
-        return Seen(
+        return Observation(
             dead_letters=None if None in depths.values() else depths,
             oldest_s=None if gauges is None else {name: found.oldest_sent_s or 0 for name, found in backlogs.items()},
             failed_items={queue: logs.failed_items(queue) for queue in QueueName},
@@ -233,3 +233,9 @@ def _texts(row: dict[str, Any]) -> dict[str, Any]:
 
 def _text(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _shown_indicator(indicator: Indicator) -> dict[str, Any]:
+    shown = asdict(indicator)
+    shown["lit"] = shown.pop("firing")
+    return shown

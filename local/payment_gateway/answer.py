@@ -3,12 +3,12 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from local.payment_gateway.book import Entry, Payment
+from local.payment_gateway.payment_store import Entry, Payment
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An HTTP status and JSON. `event` is what the shop is told of by a webhook, after the answer."""
+    """An HTTP status and JSON. `event` is what a webhook reports to the shop, after the answer."""
 
     status: int
     body: Any = field(repr=False)

@@ -12,10 +12,10 @@ from urllib.parse import quote
 
 from emulator.gateway.problems import Refused
 from local.payment_gateway.answer import Answer
-from local.payment_gateway.book import Book, Entry, Payment
+from local.payment_gateway.payment_store import Entry, Payment, PaymentStore
 from skincare.payments.gateways.midtrans.sample import with_fee
 from skincare.payments.gateways.midtrans.webhook import JAKARTA
-from skincare.payments.gateways.samples import word_of
+from skincare.payments.gateways.samples import native_status
 from skincare.payments.models import EventStatus
 
 NAME = "midtrans"
@@ -28,9 +28,9 @@ _LONGEST = timedelta(days=1)
 class Midtrans:
     """Answers the shop; the caller has checked its server key."""
 
-    def __init__(self, book: Book, *, page_url: str) -> None:
+    def __init__(self, store: PaymentStore, *, page_url: str) -> None:
         """`page_url` is where a customer pays; the reference is added to it."""
-        self._book = book
+        self._store = store
         self._page_url = page_url
 
     def answer(self, method: str, path: str, read: Callable[[], Mapping[str, Any]]) -> Answer | None:
@@ -40,7 +40,7 @@ class Midtrans:
         named = _PATH.fullmatch(path)
         if named is None:
             return None
-        payment = self._book.known(named[1], gateway=NAME)
+        payment = self._store.known(named[1], gateway=NAME)
         # Nobody has chosen how to pay before something happened.
         if payment is None or not payment.entries:
             return Answer(404, _refusal("404", "Transaction doesn't exist."))
@@ -63,11 +63,11 @@ class Midtrans:
             minutes = int(body.get("expiry", {}).get("duration", _LONGEST.total_seconds() / 60))
         except (KeyError, TypeError, ValueError, AttributeError):
             return Answer(400, {"error_messages": ["transaction_details is required"]})
-        known = self._book.known(reference, gateway=NAME)
+        known = self._store.known(reference, gateway=NAME)
         if known is not None and known.entries:
             return Answer(400, {"error_messages": ["transaction_details.order_id has already been taken"]})
         until = datetime.now(UTC) + timedelta(minutes=minutes)
-        self._book.open(reference, amount, until.isoformat(), gateway=NAME)
+        self._store.open(reference, amount, until.isoformat(), gateway=NAME)
         url = f"{self._page_url}?reference={quote(reference)}"
         return Answer(201, {"token": str(uuid.uuid4()), "redirect_url": url})
 
@@ -75,34 +75,34 @@ class Midtrans:
         if payment.waiting is None:
             return _unchangeable()
         try:
-            payment, entry = self._book.expire(payment.reference)
+            payment, entry = self._store.expire(payment.reference)
         except Refused:
             return _unchangeable()
-        told = transaction(payment) | {"status_message": "Success, transaction has expired"}
-        return Answer(200, told, event=(payment, entry))
+        content = transaction(payment) | {"status_message": "Success, transaction has expired"}
+        return Answer(200, content, event=(payment, entry))
 
     def _refund(self, payment: Payment, body: Mapping[str, Any]) -> Answer:
         key, amount = body.get("refund_key"), body.get("amount")
         if payment.paid is None or not isinstance(key, str) or not isinstance(amount, int):
             return _unchangeable()
         try:
-            _, entry, is_new = self._book.refund(payment.paid.transaction_id, amount, key)
+            _, entry, is_new = self._store.refund(payment.paid.transaction_id, amount, key)
         except Refused:
             return _unchangeable()
-        told = {"status_code": "200", "refund_key": key, "order_id": payment.reference}
-        return Answer(200, told, event=(payment, entry) if is_new else None)
+        content = {"status_code": "200", "refund_key": key, "order_id": payment.reference}
+        return Answer(200, content, event=(payment, entry) if is_new else None)
 
 
 def transaction(payment: Payment) -> dict[str, Any]:
-    """Return what a status call tells of a payment to which something happened: its newest state, and all refunds."""
+    """Return what a status call reports of a payment to which something happened: its newest state, and all refunds."""
     refunds = [entry for entry in payment.entries if entry.refund_id is not None]
     # What was paid stays paid, whatever other tries come to.
     newest = [entry for entry in payment.entries if not payment.paid or entry.status not in _TRIES][-1]
-    word = word_of(NAME, newest.status)
+    word = native_status(NAME, newest.status)
     is_made_of_a_payment = bool(refunds) or newest.status == EventStatus.CHARGEBACK
     total = payment.amount_rupiah if is_made_of_a_payment else newest.amount_rupiah
     price, fee = payment.paid.amount_rupiah if payment.paid else total, (payment.paid or newest).fee_rupiah
-    told: dict[str, Any] = {
+    content: dict[str, Any] = {
         "status_code": _CODES.get(word, "200"),
         "status_message": "Success, transaction is found",
         "transaction_id": (payment.paid or newest).transaction_id,
@@ -116,11 +116,11 @@ def transaction(payment: Payment) -> dict[str, Any]:
         "merchant_id": "G000000000",
     } | with_fee(price, fee)
     if payment.paid:
-        told["settlement_time"] = _naive(payment.paid.occurred_at)
+        content["settlement_time"] = _naive(payment.paid.occurred_at)
     if refunds:
-        told["refund_amount"] = f"{sum(each.amount_rupiah for each in refunds)}.00"
-        told["refunds"] = [_refund(number, each) for number, each in enumerate(refunds, start=1)]
-    return told
+        content["refund_amount"] = f"{sum(each.amount_rupiah for each in refunds)}.00"
+        content["refunds"] = [_refund(number, each) for number, each in enumerate(refunds, start=1)]
+    return content
 
 
 def _refund(number: int, entry: Entry) -> dict[str, Any]:

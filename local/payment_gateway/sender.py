@@ -5,8 +5,8 @@ from datetime import datetime
 
 from emulator.gateway.problems import Refused
 from emulator.loopback.client import LoopbackClient
-from local.payment_gateway.book import Entry, Payment
-from local.webhook_delivery import Delivery, Signer, Told, deliver
+from local.payment_gateway.payment_store import Entry, Payment
+from local.webhook_delivery import Delivery, ShopAnswer, Signer, deliver
 from skincare.payments.gateways.samples import Occurrence, sample
 
 
@@ -22,7 +22,7 @@ class Sender:
         if delivery is Delivery.LATE and not sample(payment.gateway).signs_time:
             raise Refused(422, "validation_failed", "The request is invalid", f"{payment.gateway} signs no time.")
 
-    def send(self, payment: Payment, entry: Entry, delivery: Delivery) -> list[Told]:
+    def send(self, payment: Payment, entry: Entry, delivery: Delivery) -> list[ShopAnswer]:
         """Send the event of an entry and return each answer."""
         what = Occurrence(
             event_id=entry.event_id,

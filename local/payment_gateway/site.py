@@ -20,9 +20,9 @@ from emulator.processes.threads import start_thread
 from local.page.site import STATIC_HEADERS, STATIC_TYPES, CsrfToken, json_body
 from local.payment_gateway import midtrans, xendit
 from local.payment_gateway.answer import Answer
-from local.payment_gateway.book import OURS, Book, Entry, Payment
-from local.payment_gateway.happening import Happenings
 from local.payment_gateway.midtrans import Midtrans
+from local.payment_gateway.occurrences import Occurrences
+from local.payment_gateway.payment_store import OURS, Entry, Payment, PaymentStore
 from local.payment_gateway.sender import Sender
 from local.payment_gateway.xendit import Xendit
 from local.settings import PAYMENT_API
@@ -36,7 +36,7 @@ PAGE = "/_local/pay/"
 _STATE = PAGE + "state"
 _ACT = PAGE + "act"
 
-_HAPPENINGS = "happenings"
+_OCCURRENCES = "happenings"
 _TRANSACTIONS = re.compile(r"/payments/([^/]+)/transactions")
 _CLOSE = re.compile(r"/payments/([^/]+)/close")
 _REFUNDS = re.compile(r"/transactions/([^/]+)/refunds")
@@ -50,26 +50,26 @@ class PaymentSite:
 
     def __init__(
         self,
-        book: Book,
+        store: PaymentStore,
         sender: Sender,
         *,
         shop_url: str,
         api_keys: Mapping[str, str],
         log: LogBook,
-        happenings: Happenings | None = None,
+        occurrences: Occurrences | None = None,
         csrf: CsrfToken | None = None,
     ) -> None:
         """`api_keys` has the key of the shop by gateway; `csrf` is shared by all pages of a system."""
-        self._book = book
+        self._store = store
         self._sender = sender
         self._shop_url = shop_url
         self._authorizations = {
             gateway: "Basic " + base64.b64encode(f"{key}:".encode()).decode() for gateway, key in api_keys.items()
         }
         page_url = shop_url + PAGE
-        self._midtrans = Midtrans(book, page_url=page_url)
-        self._xendit = Xendit(book, page_url=page_url)
-        self._happenings = happenings
+        self._midtrans = Midtrans(store, page_url=page_url)
+        self._xendit = Xendit(store, page_url=page_url)
+        self._occurrences = occurrences
         self._log = log
         self._csrf = csrf or CsrfToken()
         self._files = {PAGE if file.name == "index.html" else PAGE + file.name: file for file in _STATIC.iterdir()}
@@ -92,7 +92,7 @@ class PaymentSite:
         sent = request.headers.get("Authorization", "")
         if not hmac.compare_digest(sent.encode(), self._authorizations[gateway].encode()):
             raise Refused(401, "unauthenticated", "Unauthorized", "Send the key of the shop.")
-        if request.method == "POST" and rest == _HAPPENINGS:
+        if request.method == "POST" and rest == _OCCURRENCES:
             return self._note(gateway, json_body(request))
         read = partial(json_body, request)
         if gateway == midtrans.NAME:
@@ -111,38 +111,38 @@ class PaymentSite:
 
     def _ours(self, request: Request, path: str) -> Answer | None:
         if (request.method, path) == ("POST", "/payments"):
-            wishes = json_body(request)
-            payment = self._book.open(
-                _text(wishes, "reference"), _rupiah(wishes, "amount_rupiah"), _moment(wishes, "expires_at")
+            body = json_body(request)
+            payment = self._store.open(
+                _text(body, "reference"), _rupiah(body, "amount_rupiah"), _moment(body, "expires_at")
             )
             return Answer(201, {"url": f"{self._shop_url}{PAGE}?reference={quote(payment.reference)}"})
         if request.method == "GET" and (match := _TRANSACTIONS.fullmatch(path)):
-            payment = self._book.find(match[1])
+            payment = self._store.find(match[1])
             return Answer(200, {"transactions": [_reported(payment, entry) for entry in payment.entries]})
         if request.method == "POST" and (match := _CLOSE.fullmatch(path)):
-            return Answer(200, {"state": self._book.close(match[1]).state})
+            return Answer(200, {"state": self._store.close(match[1]).state})
         if request.method == "POST" and (match := _REFUNDS.fullmatch(path)):
-            wishes = json_body(request)
-            payment, entry, is_new = self._book.refund(
-                match[1], _rupiah(wishes, "amount_rupiah"), _text(wishes, "refund_id")
+            body = json_body(request)
+            payment, entry, is_new = self._store.refund(
+                match[1], _rupiah(body, "amount_rupiah"), _text(body, "refund_id")
             )
             return Answer(201, _reported(payment, entry), event=(payment, entry) if is_new else None)
         return None
 
-    def _note(self, gateway: str, wishes: dict[str, Any]) -> Response:
+    def _note(self, gateway: str, body: dict[str, Any]) -> Response:
         """Let a gateway know of something before somebody sends its webhook, as `skincare webhook send` does."""
-        if self._happenings is None or READERS[gateway].status_is_signed:
+        if self._occurrences is None or READERS[gateway].status_is_signed:
             raise no_route()
         what = Occurrence(
-            event_id=_text(wishes, "event_id"),
-            order_number=_text(wishes, "order_number"),
-            transaction_id=_text(wishes, "transaction_id"),
-            status=_text(wishes, "status"),
-            amount_rupiah=_rupiah(wishes, "amount_rupiah", least=0),
-            occurred_at=datetime.fromisoformat(_moment(wishes, "occurred_at")),
-            fee_rupiah=_rupiah({"fee_rupiah": 0} | wishes, "fee_rupiah", least=0),
+            event_id=_text(body, "event_id"),
+            order_number=_text(body, "order_number"),
+            transaction_id=_text(body, "transaction_id"),
+            status=_text(body, "status"),
+            amount_rupiah=_rupiah(body, "amount_rupiah", least=0),
+            occurred_at=datetime.fromisoformat(_moment(body, "occurred_at")),
+            fee_rupiah=_rupiah({"fee_rupiah": 0} | body, "fee_rupiah", least=0),
         )
-        noted = self._happenings.note(gateway, what)
+        noted = self._occurrences.note(gateway, what)
         return _json({"reference": noted.order_number, "total_rupiah": noted.total_rupiah}, 201)
 
     def _page(self, request: Request) -> Response | None:
@@ -150,33 +150,33 @@ class PaymentSite:
         if reads and (file := self._files.get(request.path)):
             return Response(file.read_bytes(), content_type=STATIC_TYPES[file.suffix])
         if reads and request.path == _STATE:
-            payment = self._book.find(request.args.get("reference", ""))
+            payment = self._store.find(request.args.get("reference", ""))
             return _json({"csrf_token": self._csrf.value, "payment": _shown(payment)})
         if request.method == "POST" and request.path == _ACT:
             self._csrf.check(request)
             return self._act(json_body(request))
         return None
 
-    def _act(self, wishes: dict[str, Any]) -> Response:
+    def _act(self, body: dict[str, Any]) -> Response:
         """Do what a customer, or the gateway's staff, would do, and tell the shop."""
-        reference, action = _text(wishes, "reference"), _text(wishes, "action")
+        reference, action = _text(body, "reference"), _text(body, "action")
         try:
-            delivery = Delivery(_text(wishes, "delivery"))
+            delivery = Delivery(_text(body, "delivery"))
         except ValueError:
             raise _invalid("delivery") from None
         if action == _AGAIN:
-            payment = self._book.find(reference)
+            payment = self._store.find(reference)
             if not payment.entries:
                 raise Refused(409, "payment_refused", "The gateway refuses", "Nothing has happened yet.")
             self._check(payment, action, delivery)
             entry = payment.entries[-1]
         elif action in _ACTIONS:
-            self._check(self._book.find(reference), action, delivery)
-            payment, entry = self._book.happen(reference, _ACTIONS[action])
+            self._check(self._store.find(reference), action, delivery)
+            payment, entry = self._store.happen(reference, _ACTIONS[action])
         else:
             raise _invalid("action")
         answers = self._sender.send(payment, entry, delivery)
-        return _json({"payment": _shown(payment), "answers": [asdict(told) for told in answers]})
+        return _json({"payment": _shown(payment), "answers": [asdict(answer) for answer in answers]})
 
     def _check(self, payment: Payment, action: str, delivery: Delivery) -> None:
         self._sender.check(payment, delivery)
@@ -184,8 +184,8 @@ class PaymentSite:
             raise Refused(409, "payment_refused", "The gateway refuses", "The shop gives nothing back at Xendit.")
 
     def _tell(self, payment: Payment, entry: Entry) -> None:
-        (told,) = self._sender.send(payment, entry, Delivery.ONCE)
-        self._log.event("payment-gateway", "webhook.sent", status=told.status, event_status=entry.status)
+        (answer,) = self._sender.send(payment, entry, Delivery.ONCE)
+        self._log.event("payment-gateway", "webhook.sent", status=answer.status, event_status=entry.status)
 
 
 def _reported(payment: Payment, entry: Entry) -> dict[str, Any]:
@@ -216,22 +216,22 @@ def _shown(payment: Payment) -> dict[str, Any]:
     }
 
 
-def _text(wishes: dict[str, Any], name: str) -> str:
-    value = wishes.get(name)
+def _text(body: dict[str, Any], name: str) -> str:
+    value = body.get(name)
     if not isinstance(value, str) or len(value) > 128 or flaw(value) or is_blank(value):
         raise _invalid(name)
     return value
 
 
-def _rupiah(wishes: dict[str, Any], name: str, *, least: int = 1) -> int:
-    value = wishes.get(name)
+def _rupiah(body: dict[str, Any], name: str, *, least: int = 1) -> int:
+    value = body.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise _invalid(name)
     return value
 
 
-def _moment(wishes: dict[str, Any], name: str) -> str:
-    text = _text(wishes, name)
+def _moment(body: dict[str, Any], name: str) -> str:
+    text = _text(body, name)
     try:
         has_zone = datetime.fromisoformat(text).tzinfo is not None
     except ValueError:

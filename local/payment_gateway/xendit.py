@@ -13,8 +13,8 @@ from urllib.parse import parse_qs, quote
 
 from emulator.gateway.problems import Refused
 from local.payment_gateway.answer import Answer
-from local.payment_gateway.book import Book, Payment
-from skincare.payments.gateways.samples import word_of
+from local.payment_gateway.payment_store import Payment, PaymentStore
+from skincare.payments.gateways.samples import native_status
 
 NAME = "xendit"
 _INVOICES = "/v2/invoices"
@@ -27,9 +27,9 @@ _DAY_S = 24 * 60 * 60
 class Xendit:
     """Answers the shop; the caller has checked its secret key."""
 
-    def __init__(self, book: Book, *, page_url: str) -> None:
+    def __init__(self, store: PaymentStore, *, page_url: str) -> None:
         """`page_url` is where a customer pays; the reference is added to it."""
-        self._book = book
+        self._store = store
         self._page_url = page_url
 
     def answer(self, method: str, path: str, read: Callable[[], Mapping[str, Any]], query: str = "") -> Answer | None:
@@ -38,7 +38,7 @@ class Xendit:
             return self._create(read())
         if (method, path) == ("GET", _INVOICES):
             references = parse_qs(query).get("external_id", [])
-            found = [self._book.known(reference, gateway=NAME) for reference in references]
+            found = [self._store.known(reference, gateway=NAME) for reference in references]
             return Answer(200, [self._invoice(payment) for payment in found if payment])
         if method == "GET" and (match := _INVOICE.fullmatch(path)):
             payment = self._find(match[1])
@@ -48,14 +48,14 @@ class Xendit:
         return None
 
     def _find(self, invoice_id: str) -> Payment | None:
-        return self._book.known(invoice_id.removeprefix(_UNPAID_ID), gateway=NAME)
+        return self._store.known(invoice_id.removeprefix(_UNPAID_ID), gateway=NAME)
 
     def _expire(self, invoice_id: str) -> Answer:
         payment = self._find(invoice_id)
         if payment is None:
             return _unknown()
         try:
-            payment, entry = self._book.expire(payment.reference)
+            payment, entry = self._store.expire(payment.reference)
         except Refused:
             return Answer(400, {"error_code": "INVOICE_NOT_PENDING", "message": "The invoice is not pending"})
         return Answer(200, self._invoice(payment), event=(payment, entry))
@@ -66,15 +66,15 @@ class Xendit:
         if not isinstance(reference, str) or not isinstance(amount, int) or not isinstance(seconds, int):
             return Answer(400, {"error_code": "API_VALIDATION_ERROR", "message": "external_id and amount are required"})
         until = datetime.now(UTC) + timedelta(seconds=seconds)
-        return Answer(200, self._invoice(self._book.open(reference, amount, until.isoformat(), gateway=NAME)))
+        return Answer(200, self._invoice(self._store.open(reference, amount, until.isoformat(), gateway=NAME)))
 
     def _invoice(self, payment: Payment) -> dict[str, Any]:
         entry = payment.paid or (payment.entries[-1] if payment.entries else None)
         unpaid = "EXPIRED" if payment.state == "closed" else "PENDING"
-        told = {
+        content = {
             "id": entry.transaction_id if entry else f"{_UNPAID_ID}{payment.reference}",
             "external_id": payment.reference,
-            "status": word_of(NAME, entry.status) if entry else unpaid,
+            "status": native_status(NAME, entry.status) if entry else unpaid,
             "amount": entry.amount_rupiah if entry else payment.amount_rupiah,
             "currency": "IDR",
             "expiry_date": payment.expires_at,
@@ -82,8 +82,8 @@ class Xendit:
             "updated": entry.occurred_at if entry else payment.expires_at,
         }
         if payment.paid:
-            told |= {"paid_amount": payment.paid.amount_rupiah, "paid_at": payment.paid.occurred_at}
-        return told
+            content |= {"paid_amount": payment.paid.amount_rupiah, "paid_at": payment.paid.occurred_at}
+        return content
 
 
 def _unknown() -> Answer:

@@ -8,6 +8,7 @@ import pytest
 from api import problems
 from api.app import ROUTES
 from api.problem import ProblemType
+from infra.routes_page import page
 from skincare.payments.gateways import GATEWAYS
 from skincare.payments.gateways.webhooks import READERS
 from tests.architecture.tree import ROOT, text_of, tracked_files
@@ -151,8 +152,9 @@ class TestACommand:
 
 
 class TestTheHttpDocument:
-    def test_names_every_route(self) -> None:
+    def test_has_a_row_for_each_route_as_it_is(self) -> None:
         text = text_of("docs/http.md")
+        assert page(text) == text, "docs/http.md is stale: run `make openapi`"
         assert [route for route in ROUTES if f"| `{route.method} {route.path}` |" not in text] == []
 
     def test_names_every_problem_with_its_status(self) -> None:
@@ -176,12 +178,12 @@ class TestThePaymentsDocument:
         return {row[1].split()[0].strip("`"): row[2:] for row in rows}
 
     def test_says_of_every_gateway_whether_it_starts_payments(self) -> None:
-        told = {name: cells[0] for name, cells in self.rows("starts payments").items()}
-        assert told == {name: "yes" if each.asked_with else "no" for name, each in GATEWAYS.items()}
+        given = {name: cells[0] for name, cells in self.rows("starts payments").items()}
+        assert given == {name: "yes" if each.asked_with else "no" for name, each in GATEWAYS.items()}
 
     def test_says_of_every_gateway_where_its_webhooks_arrive_and_whether_their_status_is_signed(self) -> None:
-        told = {name: (cells[0], cells[2]) for name, cells in self.rows("path").items()}
-        assert told == {
+        given = {name: (cells[0], cells[2]) for name, cells in self.rows("path").items()}
+        assert given == {
             name: (f"`{each.webhook_path}`", "yes" if READERS[name].status_is_signed else "no")
             for name, each in GATEWAYS.items()
         }

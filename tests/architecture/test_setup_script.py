@@ -184,8 +184,8 @@ def calls(checkout: Path, tools: Path) -> Path:
     for name in ("cat", "date", "grep", "mkdir", "mktemp", "printf", "rm", "sh"):
         if not (tools / name).exists() and (found := shutil.which(name)):
             (tools / name).symlink_to(found)
-    told = checkout / "calls"
-    tell = f'{{ echo "$@"; env; }} >> "{told}"'
+    given = checkout / "calls"
+    tell = f'{{ echo "$@"; env; }} >> "{given}"'
     (tools / "env").symlink_to(shutil.which("env") or "")
     command(checkout / "made" / "uv", tell)
     command(checkout / "made" / "python", f'case "$*" in *"-m pip --python= install"*) {tell};; esac')
@@ -197,7 +197,7 @@ venv) {make};;
 *) "{sys.executable}" "$@" >&2 && echo "$0";;
 esac'''
     command(tools / "python3.13", script)
-    return told
+    return given
 
 
 class TestWhereThingsAreInstalled:

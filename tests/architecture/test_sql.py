@@ -68,11 +68,11 @@ class TestJobs:
 
     def test_die_in_one_place(self) -> None:
         """What a death changes is written once: the next number of its dead letter."""
-        deaths = [
+        raising = [
             (name, line)
             for name in tracked_files()
             if name.startswith(PRODUCT)
             for line in text_of(name).splitlines()
             if re.search(r"dead_letter_no = (?:j\.)?dead_letter_no \+", line)
         ]
-        assert [name for name, _ in deaths] == ["layers/shared/python/skincare/database/functions/dead_letter_job.sql"]
+        assert [name for name, _ in raising] == ["layers/shared/python/skincare/database/functions/dead_letter_job.sql"]

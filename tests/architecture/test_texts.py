@@ -8,9 +8,9 @@ import pytest
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from api.app import ROUTES
-from oncall.requests import REQUESTS, Death
+from oncall.requests import REQUESTS, DeadLetterRef
 from skincare.jobs.catalog import PAYLOADS
-from skincare.payments import members
+from skincare.payments import json_fields
 
 UNSEEN = "\x00\x1b\x7f\x9b\u2028\u2029\u202a\u202e\u2066\u2069\ufff9\ufffe\U000e0041\U000e007f"
 NOTHING = (" ", "\u00a0", "\u200b", "\u2060", "\u3164", "\u2800", "\u0301", "\u200d\ufe0f")
@@ -24,7 +24,7 @@ def models() -> Iterator[type[BaseModel]]:
         if route.query is not None:
             yield route.query
     yield from REQUESTS
-    yield Death
+    yield DeadLetterRef
     yield from PAYLOADS
 
 
@@ -68,6 +68,6 @@ class TestEveryField:
 class TestEveryMemberOfAGateway:
     @pytest.mark.parametrize("text", [*UNSEEN, *NOTHING, *(f"tx{each}1" for each in UNSEEN)])
     def test_is_read_by_the_same_rule(self, text: str) -> None:
-        with pytest.raises(members.MemberFlawed) as flawed:
-            members.text({"transaction_id": text}, "transaction_id", longest=128)
+        with pytest.raises(json_fields.InvalidField) as flawed:
+            json_fields.text({"transaction_id": text}, "transaction_id", longest=128)
         assert text not in str(flawed.value) or text == " "

@@ -143,16 +143,16 @@ def relay(deployed: Deployed, owner: Connection) -> dict[str, Any]:
 def bring_back(deployed: Deployed) -> dict[str, Any]:
     """Let on-call find the dead jobs and redrive them; then the relay clears their dead letters away."""
     found = deployed.invoke("oncall", {"operation": "find_dead"})
-    deaths = [{"job_id": job["id"], "dead_letter_no": job["dead_letter_no"]} for job in found["answer"]["jobs"]]
+    refs = [{"job_id": job["id"], "dead_letter_no": job["dead_letter_no"]} for job in found["answer"]["jobs"]]
     me = "arn:aws:sts::123456789012:assumed-role/oncall/ani"
     change: dict[str, Any] = deployed.invoke(
-        "oncall", {"operation": "redrive", "claimed_identity": me, "deaths": deaths, "force": True}
+        "oncall", {"operation": "redrive", "claimed_identity": me, "deaths": refs, "force": True}
     )
     swept = deployed.invoke("outbox-relay", {})["swept"]
-    return {"dead": len(deaths), "change": change, "swept": swept}
+    return {"dead": len(refs), "change": change, "swept": swept}
 
 
-def bury_strangers(deployed: Deployed) -> dict[QueueName, int]:
+def dead_letter_foreign_messages(deployed: Deployed) -> dict[QueueName, int]:
     """Put messages on each queue that no job belongs to, or nobody can read; return what each worker buried."""
     sqs = deployed.client("sqs")
     stranger = {"id": "0191e7a5-1b2c-7d3e-8f40-5a6b7c8d9e0f", "payload": {}}

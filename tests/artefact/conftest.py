@@ -5,7 +5,6 @@ Each chapter is a fixture that gives what was seen; tests say what that means. A
 
 import contextlib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,14 +24,6 @@ from tests.artefact.deployed import STAGE, Deployed, paying_gateway, recorded_aw
 from tests.conftest import WHEELS
 from tests.infra.templates import Templates
 from tests.support.scratch import scratch_folder
-
-HERE = Path(__file__).parent
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if item.path.is_relative_to(HERE):
-            item.add_marker(pytest.mark.xdist_group("artefact"))
 
 
 @pytest.fixture(scope="session")
@@ -123,7 +114,7 @@ def brought_back(deployed: Deployed, relayed: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def buried(deployed: Deployed, brought_back: dict[str, Any]) -> dict[QueueName, int]:
-    return chapters.bury_strangers(deployed)
+    return chapters.dead_letter_foreign_messages(deployed)
 
 
 @pytest.fixture(scope="session")

@@ -34,7 +34,7 @@ from tests.artefact.runtime import INTERPRETER, make_runtime
 from tests.infra.templates import ACCOUNT, REGION, Resource, Templates
 from tests.support.webhooks import BODIES, SECRETS
 
-PATIENCE = timedelta(seconds=60)
+TIMEOUT = timedelta(seconds=60)
 NOBODY = "http://127.0.0.1:9"
 """Where gateways are that do not answer: a worker that asks reads the secret, and tries again later."""
 STAGE = replace(
@@ -78,7 +78,7 @@ class Deployed:
 
     def invoke(self, name: str, event: object) -> Any:
         """Return a function's answer to an event; raises `InvocationFailed`."""
-        return json.loads(self.pool(name).invoke(json.dumps(event).encode(), patience=PATIENCE))
+        return json.loads(self.pool(name).invoke(json.dumps(event).encode(), timeout=TIMEOUT))
 
     def client(self, service: Any, who: str = "tests") -> Any:
         """An SDK client that signs with the key of a function."""
@@ -236,8 +236,8 @@ def _everything_is_paid(request: Request) -> Response:
         answer: dict[str, Any] = {"url": "https://pay.example.com/payment-1"}
         return Response(json.dumps(answer), 201, content_type="application/json")
     reference = request.path.split("/")[2]
-    told = {**BODIES["standard_webhooks"], "order_number": reference, "transaction_id": f"of-{reference}"}
-    return Response(json.dumps({"transactions": [told]}), content_type="application/json")
+    reported = {**BODIES["standard_webhooks"], "order_number": reference, "transaction_id": f"of-{reference}"}
+    return Response(json.dumps({"transactions": [reported]}), content_type="application/json")
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ import pytest
 
 from emulator.functions.function import FunctionDefinition, InvocationFailed
 from emulator.functions.pool import FunctionPool
-from tests.artefact.deployed import PATIENCE, Deployed
+from tests.artefact.deployed import TIMEOUT, Deployed
 
 FUNCTIONS = ["api", "mail-events", "migrator", "oncall", "outbox-relay", "worker-payments"]
 
@@ -18,7 +18,7 @@ def failure(deployed: Deployed, function: FunctionDefinition) -> InvocationFaile
     pool = FunctionPool(function, children=deployed.children, log=deployed.log, concurrency=1)
     try:
         with pytest.raises(InvocationFailed) as caught:
-            pool.invoke(json.dumps({"Records": []}).encode(), patience=PATIENCE)
+            pool.invoke(json.dumps({"Records": []}).encode(), timeout=TIMEOUT)
         return caught.value
     finally:
         pool.stop()

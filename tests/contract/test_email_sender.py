@@ -26,7 +26,7 @@ from skincare.notifications.ports import (
     EmailUndeliverable,
 )
 from tests.fakes.email import FakeEmailSender
-from tests.support.aws import PATIENT
+from tests.support.aws import LONG_TIMEOUTS
 
 REGION = "ap-southeast-3"
 
@@ -90,7 +90,7 @@ def fake_mailbox() -> Mailbox:
 def ses_mailbox(aws: AwsSession) -> Mailbox:
     """SES with a verified sender of its own, so that tests do not read each other's mail."""
     address = f"orders-{uuid.uuid4()}@example.com"
-    aws.client("sesv2", PATIENT).create_email_identity(EmailIdentity=address)
+    aws.client("sesv2", LONG_TIMEOUTS).create_email_identity(EmailIdentity=address)
     backend = ses_backends[DEFAULT_ACCOUNT_ID][REGION]
 
     def raw() -> list[bytes]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from local.payment_gateway.book import Book
+from local.payment_gateway.payment_store import PaymentStore
 from local.settings import PAYMENT_API
 from skincare.payments.errors import GatewayMisconfigured, GatewayUnavailable, ReferenceTaken
 from skincare.payments.gateways.midtrans.client import MidtransClient
@@ -38,10 +38,10 @@ class TestTheFake(GatewayClientContract):
 class TestOurOwnGateway(GatewayClientContract):
     @pytest.fixture
     def bench(self, tmp_path: Path) -> Iterator[Bench]:
-        with payment_gateways(tmp_path) as (url, book):
+        with payment_gateways(tmp_path) as (url, store):
             yield Bench(
                 StandardWebhooksClient(f"{url}{PAYMENT_API}", secrets=KEYS),
-                lambda attempt: pay(book, attempt),
+                lambda attempt: pay(store, attempt),
                 StandardWebhooksClient(NOBODY, secrets=KEYS),
             )
 
@@ -49,13 +49,13 @@ class TestOurOwnGateway(GatewayClientContract):
 class TestMidtrans(GatewayClientContract):
     @pytest.fixture
     def bench(self, tmp_path: Path) -> Iterator[Bench]:
-        with payment_gateways(tmp_path) as (home, book):
+        with payment_gateways(tmp_path) as (home, store):
             url = f"{home}{PAYMENT_API}/midtrans"
             yield Bench(
                 MidtransClient(url, url, secrets=KEYS),
-                lambda attempt: pay(book, attempt),
+                lambda attempt: pay(store, attempt),
                 MidtransClient(NOBODY, NOBODY, secrets=KEYS),
-                lambda attempt: wait_for_money(book, attempt),
+                lambda attempt: wait_for_money(store, attempt),
             )
 
     def test_a_reference_that_was_paid_gets_no_other_page(self, bench: Bench) -> None:
@@ -97,12 +97,12 @@ class TestXendit(GatewayClientContract):
 
     @pytest.fixture
     def bench(self, tmp_path: Path) -> Iterator[Bench]:
-        with payment_gateways(tmp_path) as (url, book):
+        with payment_gateways(tmp_path) as (url, store):
             yield Bench(
                 XenditClient(f"{url}{PAYMENT_API}/xendit", secrets=KEYS),
-                lambda attempt: pay(book, attempt),
+                lambda attempt: pay(store, attempt),
                 XenditClient(NOBODY, secrets=KEYS),
-                lambda attempt: wait_for_money(book, attempt),
+                lambda attempt: wait_for_money(store, attempt),
             )
 
     def test_that_does_not_answer_may_answer_later(self, bench: Bench) -> None:
@@ -125,10 +125,10 @@ def test_a_gateway_answers_nobody_without_its_own_key(tmp_path: Path, gateway: s
             clients[gateway].start(new_attempt())
 
 
-def pay(book: Book, attempt: Attempt) -> None:
+def pay(store: PaymentStore, attempt: Attempt) -> None:
     # What was written down is what is known after a restart.
-    book.happen(attempt.reference, "paid")
+    store.happen(attempt.reference, "paid")
 
 
-def wait_for_money(book: Book, attempt: Attempt) -> None:
-    book.happen(attempt.reference, "pending")
+def wait_for_money(store: PaymentStore, attempt: Attempt) -> None:
+    store.happen(attempt.reference, "pending")

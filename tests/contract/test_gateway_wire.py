@@ -158,15 +158,15 @@ class TestMidtransSays:
 
     def test_the_price_where_a_fee_was_put_on_top(self, service: ScriptedService) -> None:
         info = {"original_amount": "150000", "gross_amount": "150705", "customer_imposed_payment_fee": "705"}
-        told = {"gross_amount": "150705.00", "metadata": {"extra_info": {"gross_amount_info": info}}}
-        assert reports(service, **told) == [(EventStatus.PAID, 150_000, None)]
+        reported = {"gross_amount": "150705.00", "metadata": {"extra_info": {"gross_amount_info": info}}}
+        assert reports(service, **reported) == [(EventStatus.PAID, 150_000, None)]
         whole = [{"refund_key": "a", "refund_amount": "150705.00"}]
-        assert reports(service, **told, transaction_status="refund", refunds=whole) == [
+        assert reports(service, **reported, transaction_status="refund", refunds=whole) == [
             (EventStatus.PAID, 150_000, None),
             (EventStatus.REFUNDED, 150_000, "a"),
         ]
         both = [{"refund_key": "a", "refund_amount": "150000"}, {"refund_key": "b", "refund_amount": "705"}]
-        assert reports(service, **told, transaction_status="refund", refunds=both) == [
+        assert reports(service, **reported, transaction_status="refund", refunds=both) == [
             (EventStatus.PAID, 150_000, None),
             (EventStatus.REFUNDED, 150_000, "a"),
         ]
@@ -391,20 +391,20 @@ class TestXenditCloses:
 
 
 class TestXendit:
-    def told(self, service: ScriptedService, value: object) -> list[Report]:
+    def reported(self, service: ScriptedService, value: object) -> list[Report]:
         service.replies = [http(200, value)]
         return list(XenditClient(service.url, secrets=KEYS).transactions(ATTEMPT))
 
     def test_is_asked_with_its_secret_key_for_the_invoices_of_a_reference(self, service: ScriptedService) -> None:
         other = INVOICE | {"external_id": "SKN-4T9QX-0M7KD.1"}
-        (report,) = self.told(service, [INVOICE, other, INVOICE | {"status": "PENDING"}])
+        (report,) = self.reported(service, [INVOICE, other, INVOICE | {"status": "PENDING"}])
         assert asked(service) == [("GET /v2/invoices?external_id=SKN-4T9QX-0M7KD.2", f"{CANARY}:")]
         assert (report.transaction_id, report.status, report.attempt_no) == ("invoice-1", EventStatus.PAID, 2)
 
     @pytest.mark.parametrize("value", [{"error": 1}, ["canary"], [INVOICE | {"amount": None, "paid_amount": None}]])
     def test_that_answers_something_else_may_answer_later(self, service: ScriptedService, value: object) -> None:
         with pytest.raises(GatewayUnavailable):
-            self.told(service, value)
+            self.reported(service, value)
 
     def test_is_asked_for_an_invoice_by_the_reference_the_total_and_the_time_that_is_left(
         self, service: ScriptedService
@@ -652,11 +652,11 @@ class TestTheKey:
                 secrets = FixedSecrets({"midtrans": remembered}, renewed={"midtrans": secret[moment]})
                 folder = tmp_path / f"{moment}.{age}"
                 folder.mkdir()
-                with payment_gateways(folder, api_keys={"midtrans": known_there}) as (home, book):
+                with payment_gateways(folder, api_keys={"midtrans": known_there}) as (home, store):
                     url = f"{home}{PAYMENT_API}/midtrans"
                     client = MidtransClient(url, url, secrets=secrets)
                     MidtransClient(url, url, secrets=FixedSecrets({"midtrans": (known_there,)})).start(ATTEMPT)
-                    _, paid = book.happen(ATTEMPT.reference, "paid")
+                    _, paid = store.happen(ATTEMPT.reference, "paid")
                     match call:
                         case "start":
                             assert client.start(replace(ATTEMPT, attempt_no=3))

@@ -18,14 +18,14 @@ from skincare.adapters.s3 import S3ObjectStore
 from skincare.errors import ConfigurationError
 from skincare.invoices.ports import ObjectStore, ObjectStoreUnavailable
 from tests.fakes.object_store import FakeObjectStore
-from tests.support.aws import PATIENT
+from tests.support.aws import LONG_TIMEOUTS
 
 REGION = "ap-southeast-3"
 PDF = "application/pdf"
 
 
 @dataclass(frozen=True)
-class Shelf:
+class StoreUnderTest:
     """A store, and a look at what it keeps."""
 
     store: ObjectStore
@@ -34,41 +34,43 @@ class Shelf:
 
 def s3_bucket(aws: AwsSession) -> str:
     name = f"bucket-{uuid.uuid4()}"
-    aws.client("s3", PATIENT).create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": REGION})
+    aws.client("s3", LONG_TIMEOUTS).create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": REGION})
     return name
 
 
 @pytest.fixture(params=["fake", "S3"])
-def shelf(request: pytest.FixtureRequest) -> Shelf:
+def subject(request: pytest.FixtureRequest) -> StoreUnderTest:
     if request.param == "fake":
         fake = FakeObjectStore()
-        return Shelf(fake, lambda key: fake.files[key])
+        return StoreUnderTest(fake, lambda key: fake.files[key])
     aws: AwsSession = request.getfixturevalue("aws")
     bucket = s3_bucket(aws)
-    client = aws.client("s3", PATIENT)
-    return Shelf(S3ObjectStore(bucket, aws=aws), lambda key: client.get_object(Bucket=bucket, Key=key)["Body"].read())
+    client = aws.client("s3", LONG_TIMEOUTS)
+    return StoreUnderTest(
+        S3ObjectStore(bucket, aws=aws), lambda key: client.get_object(Bucket=bucket, Key=key)["Body"].read()
+    )
 
 
 class TestAStore:
-    def test_keeps_a_file(self, shelf: Shelf) -> None:
-        assert shelf.store.put_if_absent("invoices/a.pdf", b"%PDF-a", content_type=PDF)
-        assert shelf.content("invoices/a.pdf") == b"%PDF-a"
+    def test_keeps_a_file(self, subject: StoreUnderTest) -> None:
+        assert subject.store.put_if_absent("invoices/a.pdf", b"%PDF-a", content_type=PDF)
+        assert subject.content("invoices/a.pdf") == b"%PDF-a"
 
-    def test_never_changes_a_file(self, shelf: Shelf) -> None:
-        assert shelf.store.put_if_absent("a", b"first", content_type=PDF)
-        assert not shelf.store.put_if_absent("a", b"second", content_type=PDF)
-        assert shelf.content("a") == b"first"
-        assert shelf.store.put_if_absent("b", b"other", content_type=PDF)
+    def test_never_changes_a_file(self, subject: StoreUnderTest) -> None:
+        assert subject.store.put_if_absent("a", b"first", content_type=PDF)
+        assert not subject.store.put_if_absent("a", b"second", content_type=PDF)
+        assert subject.content("a") == b"first"
+        assert subject.store.put_if_absent("b", b"other", content_type=PDF)
 
-    def test_keeps_one_of_many_that_come_at_once(self, shelf: Shelf) -> None:
+    def test_keeps_one_of_many_that_come_at_once(self, subject: StoreUnderTest) -> None:
         contents = [f"content {number}".encode() for number in range(8)]
         with ThreadPoolExecutor(8) as pool:
-            kept = list(pool.map(lambda content: shelf.store.put_if_absent("a", content, content_type=PDF), contents))
+            kept = list(pool.map(lambda content: subject.store.put_if_absent("a", content, content_type=PDF), contents))
         assert kept.count(True) == 1
-        assert shelf.content("a") == contents[kept.index(True)]
+        assert subject.content("a") == contents[kept.index(True)]
 
-    def test_links_to_a_file(self, shelf: Shelf) -> None:
-        link = shelf.store.link("invoices/a.pdf", filename="a.pdf", expires_in=timedelta(minutes=5))
+    def test_links_to_a_file(self, subject: StoreUnderTest) -> None:
+        link = subject.store.link("invoices/a.pdf", filename="a.pdf", expires_in=timedelta(minutes=5))
         assert urlsplit(link).path.endswith("invoices/a.pdf")
 
 

@@ -25,7 +25,7 @@ from tests.contract.queue_contract import (
     take,
 )
 from tests.fakes.queue import MemoryQueue
-from tests.support.aws import PATIENT, ShiftedClock, create_queue, queue_arn
+from tests.support.aws import LONG_TIMEOUTS, ShiftedClock, create_queue, queue_arn
 from tests.support.randomness import Times
 
 
@@ -56,7 +56,9 @@ def sqs_queues(aws: AwsSession) -> tuple[SqsQueue, SqsQueue]:
         MessageRetentionPeriod=seconds(RETENTION),
         RedrivePolicy=json.dumps(redrive),
     )
-    return SqsQueue(source_url, aws=aws, timeouts=PATIENT), SqsQueue(dead_letter_url, aws=aws, timeouts=PATIENT)
+    return SqsQueue(source_url, aws=aws, timeouts=LONG_TIMEOUTS), SqsQueue(
+        dead_letter_url, aws=aws, timeouts=LONG_TIMEOUTS
+    )
 
 
 class TestMemoryQueue(QueueContract):
@@ -95,7 +97,7 @@ class TestLongPolls:
     def queue(self, request: pytest.FixtureRequest, aws: AwsSession) -> Queue:
         if request.param == "memory":
             return MemoryQueue()
-        return SqsQueue(create_queue(aws), aws=aws, timeouts=PATIENT)
+        return SqsQueue(create_queue(aws), aws=aws, timeouts=LONG_TIMEOUTS)
 
     def test_a_message_sent_meanwhile_ends_the_wait(self, queue: Queue) -> None:
         received: list[ReceivedMessage] = []

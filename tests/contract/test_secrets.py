@@ -19,7 +19,7 @@ from skincare.adapters.secrets import SecretsManagerDatabaseCredentials
 from skincare.database.connection import Database, DatabaseUnavailable
 from skincare.errors import ConfigurationError
 from skincare.observability import describe
-from tests.support.aws import PATIENT
+from tests.support.aws import LONG_TIMEOUTS
 
 BASE_URL = "postgresql://proxy.example.com:5432/skincare?sslmode=verify-full"
 AWKWARD = "p@ss:w/ord?#[]%25 \"é+&='\\🌸"
@@ -46,7 +46,7 @@ class Store:
     """The secrets of the moto server."""
 
     def __init__(self, aws: AwsSession) -> None:
-        self._client = aws.client("secretsmanager", PATIENT)
+        self._client = aws.client("secretsmanager", LONG_TIMEOUTS)
 
     def create(self, content: str) -> str:
         name = f"database-{uuid.uuid4()}"

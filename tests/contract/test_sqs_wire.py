@@ -189,7 +189,7 @@ class TestAnAnswer:
         assert service.connections == 1
 
 
-class TestPatience:
+class TestTimeouts:
     def test_an_answer_that_does_not_come_is_given_up_after_the_read_timeout(self, service: ScriptedService) -> None:
         service.replies.append(Reply())
         started = time.monotonic()

@@ -13,7 +13,6 @@ SOURCE = ROOT / "tests" / "typescript"
 FILES = ("package.json", "package-lock.json", ".npmrc", "tsconfig.json", "shop.ts", "misuse.ts")
 
 # One process installs the packages for all of these.
-pytestmark = pytest.mark.xdist_group("typescript")
 
 
 class Project:

@@ -8,7 +8,7 @@ import pytest
 from skincare.adapters.aws import AwsSession
 from skincare.adapters.webhook_secrets import SecretsManagerWebhookSecrets
 from skincare.payments.errors import GatewayUnknown, SecretsUnavailable
-from tests.support.aws import PATIENT
+from tests.support.aws import LONG_TIMEOUTS
 from tests.support.log import recorded_log
 
 
@@ -24,7 +24,7 @@ class Store:
     """One gateway's secret in Secrets Manager, and what reads it."""
 
     def __init__(self, aws: AwsSession) -> None:
-        self._client = aws.client("secretsmanager", PATIENT)
+        self._client = aws.client("secretsmanager", LONG_TIMEOUTS)
         self.name = f"webhook-{uuid.uuid4()}"
         self.clock = Clock()
         self.secrets = SecretsManagerWebhookSecrets({"doku": self.name}, aws=aws, clock=self.clock)
@@ -42,7 +42,7 @@ class Store:
 @pytest.fixture
 def store(aws: AwsSession) -> Store:
     # The server loads this service with the first call, which may take longer than the product waits.
-    aws.client("secretsmanager", PATIENT).list_secrets()
+    aws.client("secretsmanager", LONG_TIMEOUTS).list_secrets()
     return Store(aws)
 
 

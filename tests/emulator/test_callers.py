@@ -41,7 +41,7 @@ class Server:
 
 
 class NoFunction:
-    def invoke(self, payload: bytes, *, patience: timedelta, trace_id: str | None = None) -> bytes:
+    def invoke(self, payload: bytes, *, timeout: timedelta, trace_id: str | None = None) -> bytes:
         raise AssertionError("the function was asked")
 
 

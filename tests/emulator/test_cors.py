@@ -25,7 +25,7 @@ class FakeFunction:
         self.calls = 0
         self.answer: bytes | InvocationFailed = b'{"statusCode": 200, "body": "hello"}'
 
-    def invoke(self, payload: bytes, *, patience: timedelta, trace_id: str | None = None) -> bytes:
+    def invoke(self, payload: bytes, *, timeout: timedelta, trace_id: str | None = None) -> bytes:
         self.calls += 1
         if isinstance(self.answer, InvocationFailed):
             raise self.answer

@@ -36,7 +36,7 @@ class FakeFunction:
         self.most_at_work = 0
         self._lock = threading.Lock()
 
-    def invoke(self, payload: bytes, *, patience: timedelta, trace_id: str | None = None) -> bytes:
+    def invoke(self, payload: bytes, *, timeout: timedelta, trace_id: str | None = None) -> bytes:
         event = json.loads(payload)
         with self._lock:
             self.events.append(event)

@@ -14,18 +14,18 @@ import pytest
 from emulator.functions.function import InvocationFailed
 from emulator.functions.pool import FunctionPool
 from emulator.functions.runtime_api import MAXIMUM_PAYLOAD
-from tests.support.local_system import PATIENCE, SAMPLES, is_running, pids_of, pool_of, sample, wait_for
+from tests.support.local_system import SAMPLES, TIMEOUT, is_running, pids_of, pool_of, sample, wait_for
 
 
-def invoke(pool: FunctionPool, event: Any, *, patience: timedelta = PATIENCE) -> Any:
-    return json.loads(pool.invoke(json.dumps(event).encode(), patience=patience))
+def invoke(pool: FunctionPool, event: Any, *, timeout: timedelta = TIMEOUT) -> Any:
+    return json.loads(pool.invoke(json.dumps(event).encode(), timeout=timeout))
 
 
 class TestAFunctionUnderTheRuntimeInterfaceClient:
     def test_it_gets_the_event_and_the_context_that_aws_would_give_it(self, tmp_path: Path) -> None:
         with pool_of(sample("samples.echo", timeout=timedelta(seconds=7)), tmp_path) as pool:
             payload = json.dumps({"näme": "é"}).encode()
-            answer = json.loads(pool.invoke(payload, patience=PATIENCE, trace_id="Root=1-2-3"))
+            answer = json.loads(pool.invoke(payload, timeout=TIMEOUT, trace_id="Root=1-2-3"))
         assert answer["event"] == {"näme": "é"}
         assert 5_000 < answer["remaining_ms"] <= 7_000
         assert answer["trace_id"] == "Root=1-2-3"
@@ -136,7 +136,7 @@ class TestThePoolOfAFunction:
             busy = caller.submit(invoke, pool, {"arrive_in": str(tmp_path / "arrived"), "leave_by": str(leave)})
             wait_for(lambda: list((tmp_path / "arrived").iterdir()), "the container at work")
             with pytest.raises(InvocationFailed) as caught:
-                invoke(pool, {}, patience=timedelta(milliseconds=50))
+                invoke(pool, {}, timeout=timedelta(milliseconds=50))
             assert caught.value.error_type == "TooManyRequestsException"
             leave.touch()
             busy.result()
@@ -147,7 +147,7 @@ class TestThePoolOfAFunction:
         with pool_of(sample("samples.obey"), tmp_path, concurrency=1) as pool, ThreadPoolExecutor(1) as caller:
             answer = caller.submit(invoke, pool, {"arrive_in": str(arrived), "leave_by": str(leave)})
             wait_for(lambda: list(arrived.iterdir()), "the container at work")
-            stopping = threading.Thread(target=pool.stop, kwargs={"grace": PATIENCE})
+            stopping = threading.Thread(target=pool.stop, kwargs={"grace": TIMEOUT})
             stopping.start()
             leave.touch()
             pid = answer.result()["pid"]

@@ -28,7 +28,7 @@ class FakeFunction:
         self.may_answer = threading.Event()
         self.may_answer.set()
 
-    def invoke(self, payload: bytes, *, patience: timedelta, trace_id: str | None = None) -> bytes:
+    def invoke(self, payload: bytes, *, timeout: timedelta, trace_id: str | None = None) -> bytes:
         self.events.append(json.loads(payload))
         self.may_answer.wait(30)
         if isinstance(self.answer, InvocationFailed):

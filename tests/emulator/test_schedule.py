@@ -15,7 +15,7 @@ class FailingFunction:
     def __init__(self) -> None:
         self.events: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
 
-    def invoke(self, payload: bytes, *, patience: timedelta, trace_id: str | None = None) -> bytes:
+    def invoke(self, payload: bytes, *, timeout: timedelta, trace_id: str | None = None) -> bytes:
         self.events.put(json.loads(payload))
         raise InvocationFailed("ValueError", "raised")
 

@@ -14,7 +14,7 @@ from typing import Literal
 
 from skincare.adapters.message_limits import MAX_ENTRIES, refusal_of
 from skincare.jobs.ports import EnqueueFailure, OutgoingMessage, QueueUnavailable, ReceivedMessage
-from tests.fakes.shelf import LONGEST_VISIBILITY, Shelf, StoredMessage
+from tests.fakes.message_store import LONGEST_VISIBILITY, MessageStore, StoredMessage
 
 Call = Literal["enqueue", "receive", "ack", "nack"]
 
@@ -56,10 +56,10 @@ class MemoryQueue:
         self._now = time.time if now is None else now
         self._changed = threading.Condition()
         self._faults: dict[Call, list[_Fault]] = {}
-        self._shelf = Shelf(
+        self._store = MessageStore(
             retention=retention,
             max_receive_count=max_receive_count,
-            bury=dead_letters.adopt if dead_letters else None,
+            dead_letter=dead_letters.adopt if dead_letters else None,
             now=self._now,
         )
         self.down = False
@@ -80,7 +80,7 @@ class MemoryQueue:
                 if hit is not None:
                     failures.append(EnqueueFailure(index, hit.code, hit.sender_fault))
                 if hit is None or hit.acted:
-                    self._shelf.put(message)
+                    self._store.put(message)
             self._changed.notify_all()
             return failures
 
@@ -97,26 +97,26 @@ class MemoryQueue:
         with self._changed:
             if fault := self._next_fault("receive"):
                 if fault.acted:
-                    self._shelf.take(limit, hidden_s)
+                    self._store.take(limit, hidden_s)
                 raise QueueUnavailable(f"queue unavailable: receive failed ({fault.code})")
             deadline = self._now() + wait.total_seconds()
             while True:
-                taken = self._shelf.take(limit, hidden_s)
+                taken = self._store.take(limit, hidden_s)
                 left_s = deadline - self._now()
                 if taken or left_s <= 0 or not self._waits:
                     return taken
-                wakes = [stored.visible_at - self._now() for stored in self._shelf.messages()]
+                wakes = [stored.visible_at - self._now() for stored in self._store.messages()]
                 self._changed.wait(max(min([left_s, *wakes]), 0.001))
 
     def ack(self, messages: Sequence[ReceivedMessage]) -> list[ReceivedMessage]:
         """Delete; see the port."""
-        return self._change("ack", messages, lambda index: self._shelf.delete(messages[index].receipt_handle))
+        return self._change("ack", messages, lambda index: self._store.delete(messages[index].receipt_handle))
 
     def nack(self, delays: Sequence[tuple[ReceivedMessage, timedelta]]) -> list[ReceivedMessage]:
         """Hide; see the port."""
         messages = [message for message, _ in delays]
         return self._change(
-            "nack", messages, lambda index: self._shelf.hide(messages[index].receipt_handle, delays[index][1])
+            "nack", messages, lambda index: self._store.hide(messages[index].receipt_handle, delays[index][1])
         )
 
     # --- what a test sees
@@ -124,7 +124,7 @@ class MemoryQueue:
     def all(self) -> list[StoredMessage]:
         """Return every message that was sent and neither deleted, moved, expired nor purged, oldest first."""
         with self._changed:
-            return self._shelf.messages()
+            return self._store.messages()
 
     def visible(self) -> list[StoredMessage]:
         """Return the messages that a receive could take now."""
@@ -159,23 +159,23 @@ class MemoryQueue:
     def deliver_twice(self, message_id: str) -> None:
         """Let the next receive that takes this message return it twice, each with its own handle."""
         with self._changed:
-            self._shelf.duplicate(message_id)
+            self._store.duplicate(message_id)
 
     def redeliver(self, message_id: str) -> None:
         """Let a message be received again now, although it is in flight or was deleted."""
         with self._changed:
-            self._shelf.bring_back(message_id)
+            self._store.bring_back(message_id)
             self._changed.notify_all()
 
     def purge(self) -> None:
         """Lose every message, in flight or not."""
         with self._changed:
-            self._shelf.clear()
+            self._store.clear()
 
     def adopt(self, stored: StoredMessage) -> None:
         """Take over a message from the queue that this one is the dead-letter queue of."""
         with self._changed:
-            self._shelf.adopt(stored)
+            self._store.adopt(stored)
             self._changed.notify_all()
 
     def _change(

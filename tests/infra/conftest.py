@@ -2,22 +2,12 @@
 
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 
 import pytest
 
 from infra.node import use_our_node
 from infra.stage import STAGES, Stage
 from tests.infra.templates import Templates
-
-HERE = Path(__file__).parent
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if item.path.is_relative_to(HERE):
-            item.add_marker(pytest.mark.xdist_group("infra"))
-
 
 type Synthesize = Callable[[Stage], Templates]
 

@@ -79,7 +79,7 @@ def names_of(rule: AlarmRule) -> list[str]:
     if rule.per_queue:
         return [f"{rule.name}-{queue}" for queue in QueueName]
     if rule.per_function:
-        return [f"{rule.name}-{function.name}" for function in FUNCTIONS if function.hurts is not None]
+        return [f"{rule.name}-{function.name}" for function in FUNCTIONS if function.impact is not None]
     return [rule.name]
 
 

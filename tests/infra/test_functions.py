@@ -190,11 +190,11 @@ class TestMailEvents:
         }
         (target,) = rule.properties["Targets"]
         assert target["Arn"].endswith(f"skincare-{stage.name}-mail-events")
-        (told,) = templates.of("AWS::SES::ConfigurationSetEventDestination")
+        (given,) = templates.of("AWS::SES::ConfigurationSetEventDestination")
         assert {"BOUNCE", "COMPLAINT"} <= {
-            kind.upper() for kind in told.properties["EventDestination"]["MatchingEventTypes"]
+            kind.upper() for kind in given.properties["EventDestination"]["MatchingEventTypes"]
         }
-        assert told.properties["EventDestination"]["EventBridgeDestination"]["EventBusArn"].endswith(
+        assert given.properties["EventDestination"]["EventBridgeDestination"]["EventBusArn"].endswith(
             "event-bus/default"
         )
 

@@ -40,7 +40,7 @@ PREFLIGHT = {"Access-Control-Request-Method": "POST"}
 
 
 class SayHello:
-    def invoke(self, payload: bytes, *, patience: timedelta, trace_id: str | None = None) -> bytes:
+    def invoke(self, payload: bytes, *, timeout: timedelta, trace_id: str | None = None) -> bytes:
         return b'{"statusCode": 200, "body": "hello"}'
 
 

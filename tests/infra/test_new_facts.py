@@ -11,8 +11,8 @@ from tests.support.copied_tree import SYNTHESIZE, copied_tree, replace_once, run
 SHARED = "layers/shared/python/skincare"
 SHOWN = """
 import json
-from local.page.lamps import Seen, lamps
-seen = Seen(
+from local.page.indicators import Observation, indicators
+seen = Observation(
     dead_letters={},
     oldest_s={},
     failed_items={"documents": 33},
@@ -22,8 +22,8 @@ seen = Seen(
     slowest_ms=0,
     gauges={},
 )
-(lamp,) = [lamp for lamp in lamps(seen) if lamp.name == "items-failed-documents"]
-print(json.dumps([lamp.threshold, lamp.lit]))
+(indicator,) = [indicator for indicator in indicators(seen) if indicator.name == "items-failed-documents"]
+print(json.dumps([indicator.threshold, indicator.firing]))
 """
 # Where nothing gives it, the function would not start: the deployment says so.
 GIVEN = SYNTHESIZE.replace(
@@ -78,7 +78,7 @@ def test_a_threshold_is_deployed_with_the_words_of_its_mail(changed: Templates) 
     assert all("33 or more in 5 minutes" in alarm["AlarmDescription"] for alarm in failed)
 
 
-def test_a_threshold_lights_the_lamp_of_the_local_page(tree: Path) -> None:
+def test_a_threshold_sets_the_indicator_of_the_local_page(tree: Path) -> None:
     assert json.loads(run(tree, SHOWN)) == [33, True]
 
 

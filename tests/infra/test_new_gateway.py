@@ -18,7 +18,7 @@ from skincare.payments.gateways.settings import GatewaySettings
 SETTINGS = GatewaySettings(name="tukar", title="Tukar", asked_with="tukar_api", urls=("tukar",))
 """,
     "webhook.py": """
-from skincare.payments import members
+from skincare.payments import json_fields
 from skincare.payments.errors import SignatureInvalid
 from skincare.payments.gateways.standard_webhooks.webhook import report_of
 from skincare.payments.gateways.tukar.settings import SETTINGS
@@ -191,6 +191,6 @@ def test_is_deployed_with_its_secrets(tree: Path, tmp_path: Path) -> None:
     templates = Templates(tmp_path)
     secrets = {secret.properties.get("Name") for secret in templates.of("AWS::SecretsManager::Secret")}
     assert {"skincare/dev/webhooks/tukar", "skincare/dev/webhooks/tukar_api"} <= secrets
-    told = templates.function("api").properties["Environment"]["Variables"]
-    assert told["GATEWAY_URL_TUKAR"] == "https://api.tukar.example.com"
-    assert {"WEBHOOK_SECRET_ID_TUKAR", "WEBHOOK_SECRET_ID_TUKAR_API"} <= set(told)
+    given = templates.function("api").properties["Environment"]["Variables"]
+    assert given["GATEWAY_URL_TUKAR"] == "https://api.tukar.example.com"
+    assert {"WEBHOOK_SECRET_ID_TUKAR", "WEBHOOK_SECRET_ID_TUKAR_API"} <= set(given)

@@ -18,17 +18,17 @@ MEMBER = """    STOCK = (
             function_timeout=timedelta(seconds=90),
             maximum_concurrency=2,
             database_connections=1,
-            hurts="Customers see stock that is not there.",
+            impact="Customers see stock that is not there.",
         ),
     )
 
 """
 SHOWN = """
 import json
-from local.page.lamps import Seen, lamps
+from local.page.indicators import Observation, indicators
 from skincare.deployment.functions import worker
 from skincare.deployment.queues import QueueName
-seen = Seen(
+seen = Observation(
     dead_letters={},
     oldest_s={},
     failed_items={},
@@ -38,7 +38,7 @@ seen = Seen(
     slowest_ms=0,
     gauges={},
 )
-print(json.dumps({"lamps": [lamp.name for lamp in lamps(seen)], "memory": worker(QueueName("stock")).memory_mb}))
+print(json.dumps({"lamps": [each.name for each in indicators(seen)], "memory": worker(QueueName("stock")).memory_mb}))
 """
 
 

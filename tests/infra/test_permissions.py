@@ -125,8 +125,8 @@ class TestTheWorkerOfPayments:
         worker = templates.function("worker-payments")
         known = templates.actions_of(worker)["secretsmanager:GetSecretValue"]
         assert {arn.rpartition("/")[2] for arn in known} == {"midtrans-AbCdEf", "xendit_api-AbCdEf"}
-        told = worker.properties["Environment"]["Variables"]
-        assert {told[f"WEBHOOK_SECRET_ID_{name}"] for name in ("MIDTRANS", "XENDIT_API")} == known
+        given = worker.properties["Environment"]["Variables"]
+        assert {given[f"WEBHOOK_SECRET_ID_{name}"] for name in ("MIDTRANS", "XENDIT_API")} == known
         for name in ("worker-notifications", "worker-documents"):
             assert "secretsmanager:GetSecretValue" not in templates.actions_of(templates.function(name))
 

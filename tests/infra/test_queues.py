@@ -41,12 +41,16 @@ class TestAQueue:
         dead_letters = queue_named(templates, f"{queue}-dead-letters")
         assert dead_letters.properties["MessageRetentionPeriod"] == 14 * 24 * 3600
 
+    def test_waits_for_a_batch_above_ten_as_lambda_demands(self, templates: Templates, queue: QueueName) -> None:
+        mapping = mapping_of(templates, queue).properties
+        assert mapping["BatchSize"] <= 10 or mapping["MaximumBatchingWindowInSeconds"] >= 1
+
     def test_is_told_which_messages_of_a_batch_failed(self, templates: Templates, queue: QueueName) -> None:
         assert mapping_of(templates, queue).properties["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
 
     def test_never_starves_for_containers_of_its_worker(self, templates: Templates, queue: QueueName) -> None:
         maximum = mapping_of(templates, queue).properties["ScalingConfig"]["MaximumConcurrency"]
-        assert maximum >= 2
+        assert 2 <= maximum <= 1000
         assert templates.function(f"worker-{queue}").properties["ReservedConcurrentExecutions"] >= maximum
 
     def test_feeds_its_own_worker(self, templates: Templates, queue: QueueName) -> None:

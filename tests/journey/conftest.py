@@ -51,7 +51,7 @@ class Command:
 
     def wait_for_line(self, part: str) -> None:
         """Return once a line with this part was printed; fail when the process ended without."""
-        wait_for(lambda: part in self.text or self._process.poll() is not None, f"the line {part!r}", patience=START)
+        wait_for(lambda: part in self.text or self._process.poll() is not None, f"the line {part!r}", timeout=START)
         if self._process.poll() is not None:
             self._reader.join(timeout=60)
         assert part in self.text, self.text

@@ -16,7 +16,7 @@ from local.functions import MAIL_FROM
 from local.state import StateFolder
 from skincare.adapters.aws import AwsSession, Timeouts
 
-PATIENT = Timeouts(connect=timedelta(seconds=5), read=timedelta(seconds=20))
+LONG_TIMEOUTS = Timeouts(connect=timedelta(seconds=5), read=timedelta(seconds=20))
 
 
 class Failures:
@@ -29,7 +29,7 @@ class Failures:
     @contextmanager
     def mail_is_stopped(self) -> Iterator[None]:
         """SES knows our sender no more: it refuses every mail."""
-        ses = self._aws.client("sesv2", PATIENT)
+        ses = self._aws.client("sesv2", LONG_TIMEOUTS)
         ses.delete_email_identity(EmailIdentity=MAIL_FROM)
         try:
             yield

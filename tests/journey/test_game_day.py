@@ -23,7 +23,7 @@ from cli.oncall import Exit
 from emulator.loopback.client import LoopbackClient
 from emulator.loopback.ports import free_port
 from emulator.settings import aws_credentials
-from local.functions import Surroundings
+from local.functions import LocalEnvironment
 from local.queues import queue_url
 from skincare.adapters.aws import AwsSession
 from skincare.app import App
@@ -40,17 +40,14 @@ from skincare.jobs.relay import run_relay
 from skincare.jobs.repository import outbox
 from skincare.payments.gauges import payment_gauges
 from tests.journey.conftest import ROOT, Terminals
-from tests.journey.failures import PATIENT, Failures
+from tests.journey.failures import LONG_TIMEOUTS, Failures
 from tests.journey.test_make_run import READY, customer, mails_about, place_order
 from tests.support import ledger
 from tests.support.local_system import wait_for
 from tests.support.typed_commands import PLACEHOLDER, runbook_commands
 from tests.support.worker_bench import plenty
 
-pytestmark = [
-    pytest.mark.skipif(sys.platform != "linux", reason="halts processes and looks for them in /proc"),
-    pytest.mark.xdist_group("game day"),
-]
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="halts processes and looks for them in /proc")
 
 SOON = timedelta(seconds=45)
 QUIET = timedelta(seconds=3)
@@ -74,14 +71,14 @@ class OnCall:
         self.terminals = terminals
         system = terminals.state.running()
         assert system is not None
-        self._surroundings = Surroundings(system.database_url, system.aws_endpoint_url)
+        self._environment = LocalEnvironment(system.database_url, system.aws_endpoint_url)
         self.aws = AwsSession(system.aws_endpoint_url)
         self.failures = Failures(terminals.state, self.aws)
         self.screen = ""
 
     @cached_property
     def relay(self) -> App:
-        return build_app(Settings.from_env(self._surroundings.relay().environment))
+        return build_app(Settings.from_env(self._environment.relay().environment))
 
     def let_a_minute_pass(self) -> None:
         """Let the relay run as its schedule does each minute."""
@@ -95,12 +92,14 @@ class OnCall:
     def dead_letters(self, queue: QueueName) -> int:
         url = f"{queue_url(self.aws_endpoint, queue)}-dead-letters"
         names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
-        found = self.aws.client("sqs", PATIENT).get_queue_attributes(QueueUrl=url, AttributeNames=names)["Attributes"]
+        found = self.aws.client("sqs", LONG_TIMEOUTS).get_queue_attributes(QueueUrl=url, AttributeNames=names)[
+            "Attributes"
+        ]
         return sum(int(found[name]) for name in names)
 
     @property
     def aws_endpoint(self) -> str:
-        return self._surroundings.aws_endpoint_url
+        return self._environment.aws_endpoint_url
 
     def database(self) -> contextlib.AbstractContextManager[Connection]:
         return self.relay.database.connection()
@@ -132,15 +131,15 @@ class OnCall:
     def log(self, function: str) -> "Log":
         return Log(self.terminals.state.logs / f"{function}.log")
 
-    def follow(self, runbook: str, *, mend: Callable[[], None] = lambda: None) -> list[int]:
+    def follow(self, runbook: str, *, repair: Callable[[], None] = lambda: None) -> list[int]:
         """Type every `skincare` command of a runbook, in its order; return their exit codes.
 
-        A command whose comment says that something is fixed waits for that: `mend` is called before.
+        A command whose comment says that something is fixed waits for that: `repair` is called before.
         """
         codes = []
         for command, comment in runbook_commands((ROOT / f"docs/runbooks/{runbook}.md").read_text()):
             if "fixed" in comment:
-                mend()
+                repair()
             words = shlex.split(self._filled(command.replace(" --stage prod", "")))
             done = self.terminals.cli(*words)
             self.screen += f"$ skincare {shlex.join(words)}\n{done.stdout}{done.stderr}"
@@ -220,17 +219,17 @@ class TestMailIsStopped:
             wait_for(
                 lambda: log.count(log_events.MAIL_STOPPED.event) >= rules.EMAIL_SENDING_STOPPED.threshold,
                 "the alarm",
-                patience=SOON,
+                timeout=SOON,
             )
             # The outage has lasted for a while: the pauses between tries have grown longer than typing takes.
-            wait_for(lambda: oncall.waits_for_its_next_try(timedelta(seconds=6)), "a longer pause", patience=SOON)
-            oncall.follow("email-sending-stopped", mend=failing.close)
+            wait_for(lambda: oncall.waits_for_its_next_try(timedelta(seconds=6)), "a longer pause", timeout=SOON)
+            oncall.follow("email-sending-stopped", repair=failing.close)
         for number in numbers:
-            wait_for(partial(mails_about, oncall.terminals, number), "the mail", patience=SOON)
+            wait_for(partial(mails_about, oncall.terminals, number), "the mail", timeout=SOON)
             assert len(mails_about(oncall.terminals, number)) == 1
         # At least one of them waited for its next try when the engineer looked.
         assert any(number in oncall.screen for number in numbers)
-        wait_for(quiet(oncall.log("worker-notifications"), log_events.MAIL_STOPPED.event), "silence", patience=SOON)
+        wait_for(quiet(oncall.log("worker-notifications"), log_events.MAIL_STOPPED.event), "silence", timeout=SOON)
 
 
 class TestAPoisonJob:
@@ -246,13 +245,13 @@ class TestAPoisonJob:
             outbox.insert(conn, new_job_id(), SendConfirmationEmail.model_construct(), order_number=number)
             ledger.let_pass(conn, timedelta(minutes=1))
         oncall.let_a_minute_pass()
-        wait_for(lambda: oncall.gauge(Metric.DEAD_JOBS) == 1, "the dead job", patience=SOON)
-        wait_for(lambda: dead_letters() >= rules.DEAD_LETTERS.threshold, "the alarm", patience=SOON)
+        wait_for(lambda: oncall.gauge(Metric.DEAD_JOBS) == 1, "the dead job", timeout=SOON)
+        wait_for(lambda: dead_letters() >= rules.DEAD_LETTERS.threshold, "the alarm", timeout=SOON)
         oncall.follow("dead-letters")
         assert number in oncall.screen
         assert "end without an effect" not in oncall.screen
         assert "1 of 1 discarded." in oncall.screen
-        wait_for(lambda: dead_letters() < rules.DEAD_LETTERS.threshold, "the end of the alarm", patience=SOON)
+        wait_for(lambda: dead_letters() < rules.DEAD_LETTERS.threshold, "the end of the alarm", timeout=SOON)
         assert oncall.gauge(Metric.DEAD_JOBS) == 0
 
 
@@ -273,13 +272,13 @@ class TestTheDatabaseIsGone:
                 each.start()
             for each in customers:
                 each.join()
-            wait_for(lambda: failed() >= rules.API_ERRORS.threshold, "the alarm", patience=SOON)
-            codes = oncall.follow("api-errors", mend=failing.close)
+            wait_for(lambda: failed() >= rules.API_ERRORS.threshold, "the alarm", timeout=SOON)
+            codes = oncall.follow("api-errors", repair=failing.close)
         assert codes == [Exit.UNREACHABLE, Exit.DONE]
         ask()
-        wait_for(quiet(oncall.log("api"), "http.request", status=500), "silence", patience=SOON)
+        wait_for(quiet(oncall.log("api"), "http.request", status=500), "silence", timeout=SOON)
         # It speaks for the workers too: they are seen again once each has asked the database.
-        wait_for(lambda: LoopbackClient(oncall.terminals.url).get("/health").status == 200, "health", patience=SOON)
+        wait_for(lambda: LoopbackClient(oncall.terminals.url).get("/health").status == 200, "health", timeout=SOON)
 
 
 class TestSqsIsDown:
@@ -295,16 +294,16 @@ class TestSqsIsDown:
                 oncall.let_a_minute_pass()
                 assert oncall.gauge(Metric.OUTBOX_LATENESS) >= rules.OUTBOX_LATE.threshold
 
-            def mend() -> None:
+            def repair() -> None:
                 failing.close()
                 with oncall.database() as conn:
                     ledger.let_pass(conn, timedelta(minutes=1))
                 oncall.let_a_minute_pass()
 
-            assert set(oncall.follow("outbox-late", mend=mend)) == {Exit.DONE}
+            assert set(oncall.follow("outbox-late", repair=repair)) == {Exit.DONE}
             assert re.search(r"failing +[1-9]", oncall.screen), oncall.screen
         assert oncall.gauge(Metric.OUTBOX_LATENESS) < rules.OUTBOX_LATE.threshold
-        wait_for(lambda: mails_about(oncall.terminals, number), "the mail", patience=SOON)
+        wait_for(lambda: mails_about(oncall.terminals, number), "the mail", timeout=SOON)
 
 
 class TestAStrayPaymentEvent:
@@ -313,7 +312,7 @@ class TestAStrayPaymentEvent:
         wait_for(
             lambda: oncall.gauge(Metric.UNAPPLIED_PAYMENT_EVENTS) >= rules.PAYMENT_EVENTS_UNAPPLIED.threshold,
             "the alarm",
-            patience=SOON,
+            timeout=SOON,
         )
         assert set(oncall.follow("payment-events-unapplied")) == {Exit.DONE}
         assert "Set aside; nothing waits for it any more." in oncall.screen
@@ -334,7 +333,7 @@ class TestForgedWebhooks:
         )
         assert set(oncall.follow("webhooks-refused")) == {Exit.DONE}
         assert "0 events not applied" in oncall.screen
-        wait_for(quiet(oncall.log("api"), log_events.WEBHOOK_REFUSED.event), "silence", patience=SOON)
+        wait_for(quiet(oncall.log("api"), log_events.WEBHOOK_REFUSED.event), "silence", timeout=SOON)
         assert customer(oncall.terminals, "victim").get(f"/v1/orders/{number}").body["status"] == "pending"
 
 
@@ -346,7 +345,7 @@ class TestAWrongAmount:
         wait_for(
             lambda: oncall.gauge(Metric.OPEN_PAYMENT_ANOMALIES) >= rules.PAYMENT_ANOMALIES.threshold,
             "the alarm",
-            patience=SOON,
+            timeout=SOON,
         )
         assert set(oncall.follow("payment-anomalies")) == {Exit.DONE}
         assert "wrong_amount" in oncall.screen

@@ -70,7 +70,6 @@ def shop() -> Iterator[tuple[Terminals, Command]]:
     terminals.close()
 
 
-@pytest.mark.xdist_group("shop")
 class TestARunningShop:
     def test_it_is_healthy_as_soon_as_it_says_so(self, shop: tuple[Terminals, Command]) -> None:
         terminals, _ = shop
@@ -120,10 +119,10 @@ class TestARunningShop:
         terminals, _ = shop
         number = place_order(terminals, "asker")
         wait_for(lambda: mails_about(terminals, number), "the mail")
-        told = terminals.cli("order", number)
-        assert (told.returncode, told.stderr) == (0, "")
-        assert "mail sent" in told.stdout
-        assert "asker" not in told.stdout
+        reported = terminals.cli("order", number)
+        assert (reported.returncode, reported.stderr) == (0, "")
+        assert "mail sent" in reported.stdout
+        assert "asker" not in reported.stdout
         nothing = terminals.cli("dlq", "list")
         assert (nothing.returncode, nothing.stdout) == (1, "Nothing is dead.\n")
         assert terminals.cli("dlq", "redrive", "--all", "--reason", "a try").returncode == 1

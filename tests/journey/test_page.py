@@ -19,13 +19,10 @@ from emulator.loopback.ports import free_port
 from skincare.moments import shown
 from tests.journey.conftest import Terminals
 
-pytestmark = [
-    pytest.mark.skipif(sys.platform != "linux", reason="looks for children in /proc"),
-    pytest.mark.xdist_group("page"),
-]
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for children in /proc")
 
 READY = "Ctrl-C stops everything."
-PATIENCE_MS = 60_000
+TIMEOUT_MS = 60_000
 NAMES_OF_CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = [
     "--no-sandbox",  # root has none, nor have containers; nothing but our own page is opened
@@ -122,7 +119,7 @@ def browser() -> Iterator[Browser]:
         pytest.fail(
             "The page is tested in Chromium, which is not installed: `apt-get install chromium`.", pytrace=False
         )
-    expect.set_options(timeout=PATIENCE_MS)
+    expect.set_options(timeout=TIMEOUT_MS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
         yield browser
@@ -186,7 +183,7 @@ def visits(browser: Browser, shop: Shop) -> Iterator[Opener]:
             reduced_motion="reduce",
             timezone_id="America/New_York",
         )
-        context.set_default_timeout(PATIENCE_MS)
+        context.set_default_timeout(TIMEOUT_MS)
         visit = Visit(context.new_page(), shop.url)
         visit.page.on("console", lambda message: _note(message, visit.said))
         visit.page.on("pageerror", lambda error: visit.said.append(str(error)))

@@ -11,7 +11,6 @@ from tests.journey.test_page import BALM, DESK, PHONE, RUNNING, Opener, Shop, Vi
 
 __all__ = ["browser", "shop", "visits"]
 
-pytestmark = pytest.mark.xdist_group("page")
 
 WIDTHS = pytest.mark.parametrize("width", [DESK, PHONE])
 DEAD_JOBS = """
@@ -229,13 +228,13 @@ class TestWebhooks:
         number = order(visit, "wrong-amount@example.com")
         send_webhook(visit, number, amount="1")
         expect(visit.page.locator("#webhook-result h3")).to_have_text("The shop answered 200")
-        lamp = visit.page.locator("#lamp-list li").filter(has_text="payment-anomalies")
-        expect(lamp).to_contain_text("firing: 1 (from 1 anomalies)")
-        expect(lamp).to_contain_text("docs/runbooks/payment-anomalies.md")
-        expect(visit.page.locator("#lamps-empty")).to_have_text(re.compile(r"^\d+ alarms? would fire\.$"))
+        indicator = visit.page.locator("#alarm-list li").filter(has_text="payment-anomalies")
+        expect(indicator).to_contain_text("firing: 1 (from 1 anomalies)")
+        expect(indicator).to_contain_text("docs/runbooks/payment-anomalies.md")
+        expect(visit.page.locator("#alarms-empty")).to_have_text(re.compile(r"^\d+ alarms? would fire\.$"))
         with shop.database() as conn:
             conn.execute("UPDATE payment_anomalies SET resolved_at = now()")
-        expect(lamp).to_contain_text("quiet: 0")
+        expect(indicator).to_contain_text("quiet: 0")
 
 
 class TestTheInvoice:

@@ -10,7 +10,6 @@ from tests.journey.test_page import BALM, DESK, PHONE, RUNNING, SERUM, Opener, S
 
 __all__ = ["browser", "shop", "visits"]
 
-pytestmark = pytest.mark.xdist_group("page")
 
 WIDTHS = pytest.mark.parametrize("width", [DESK, PHONE])
 OWN_COMPLAINT = "Failed to load resource"

@@ -16,7 +16,7 @@ from tests.support.moto import SETTINGS, ShiftedClock, running_moto
 
 __all__ = ["ShiftedClock", "running_moto"]
 
-PATIENT = Timeouts(connect=timedelta(seconds=2), read=timedelta(seconds=25))
+LONG_TIMEOUTS = Timeouts(connect=timedelta(seconds=2), read=timedelta(seconds=25))
 
 
 @pytest.fixture(scope="session")
@@ -37,12 +37,14 @@ def aws(aws_endpoint: str) -> AwsSession:
 
 def create_queue(aws: AwsSession, **attributes: str) -> str:
     """Create a queue with a name of its own and these SQS attributes; return its URL."""
-    sqs = aws.client("sqs", PATIENT)
+    sqs = aws.client("sqs", LONG_TIMEOUTS)
     url: str = sqs.create_queue(QueueName=f"queue-{uuid.uuid4()}", Attributes=attributes)["QueueUrl"]
     return url
 
 
 def queue_arn(aws: AwsSession, url: str) -> str:
     """Return the ARN of a queue."""
-    answer: dict[str, Any] = aws.client("sqs", PATIENT).get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
+    answer: dict[str, Any] = aws.client("sqs", LONG_TIMEOUTS).get_queue_attributes(
+        QueueUrl=url, AttributeNames=["QueueArn"]
+    )
     return str(answer["Attributes"]["QueueArn"])

@@ -12,7 +12,7 @@ from skincare.database.connection import Database, StaticCredentials
 from skincare.identifiers import OrderNumber
 from skincare.notifications.models import NotificationOutcome, NotificationType
 from skincare.notifications.ports import Email, EmailSender
-from skincare.notifications.service import tell_customer
+from skincare.notifications.service import notify_customer
 from tests.fakes.email import FakeEmailSender
 from tests.support.factories import make_order
 
@@ -43,7 +43,7 @@ class ConfirmationBench:
         return self.tell(NotificationType.PAYMENT_RECEIVED, number)
 
     def tell(self, kind: NotificationType, number: str, sender: EmailSender | None = None) -> NotificationOutcome:
-        return tell_customer(
+        return notify_customer(
             kind, OrderNumber(number), database=self.database, email=sender or self.mail, shop_url=SHOP_URL
         )
 

@@ -18,10 +18,10 @@ make_app(STAGES["dev"], outdir=Path(sys.argv[1]), code=False, rules=False, valid
 """
 
 
-def copied_tree(copy: Path) -> Path:
-    """Copy the product, without its tests, into a folder and return it."""
+def copied_tree(copy: Path, *, whole: bool = False) -> Path:
+    """Copy the product into a folder and return it; without tests and what only they read, unless it is `whole`."""
     for name in tracked_files():
-        if not name.startswith(("tests/", "docs/images/", "bench/")):
+        if whole or not name.startswith(("tests/", "docs/images/", "bench/")):
             target = copy / name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, target)
@@ -47,5 +47,5 @@ def run(tree: Path, script: str, *words: str) -> str:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
     return done.stdout

@@ -36,7 +36,7 @@ from tests.support.webhooks import FixedSecrets
 from worker.registry import REGISTRY
 
 LIMITS = QueueName.NOTIFICATIONS.limits
-PATIENT = Timeouts(connect=timedelta(seconds=2), read=timedelta(seconds=25))
+LONG_TIMEOUTS = Timeouts(connect=timedelta(seconds=2), read=timedelta(seconds=25))
 
 POINTS: dict[str, tuple[str, Any, str, str]] = {
     "committed": ("api", orders, "place", "after"),
@@ -47,7 +47,7 @@ POINTS: dict[str, tuple[str, Any, str, str]] = {
     "relay marked": ("relay", outbox, "mark_published", "after"),
     "received": ("worker", lease, "claim", "before"),
     "claimed": ("worker", lease, "claim", "after"),
-    "loaded": ("worker", notifications, "load_order_to_tell", "after"),
+    "loaded": ("worker", notifications, "load_context", "after"),
     "sent": ("worker", notifications, "record_notification", "before"),
     "mark sent": ("worker", notifications, "record_notification", "after"),
     "settled": ("worker", lease, "settle", "after"),
@@ -67,7 +67,7 @@ POINTS_OF_A_PAYMENT: dict[str, tuple[str, Any, str, str]] = {
     "rendered": ("patient worker", pdf, "render", "after"),
     "uploaded": ("patient worker", S3ObjectStore, "put_if_absent", "after"),
     "row written": ("patient worker", invoices, "record_made", "after"),
-    "order loaded": ("patient worker", notifications, "load_order_to_tell", "after"),
+    "order loaded": ("patient worker", notifications, "load_context", "after"),
     "thanked": ("patient worker", notifications, "record_notification", "before"),
     "thanks marked": ("patient worker", notifications, "record_notification", "after"),
 }
@@ -101,8 +101,8 @@ def make_app(environ: dict[str, str], *, failing: bool = False) -> App:
     database = Database(StaticCredentials(environ["DATABASE_URL"]), max_connections=4)
     aws = AwsSession(environ["AWS_ENDPOINT_URL"])
     pair = QueuePair(
-        SqsQueue(environ["QUEUE_URL"], aws=aws, timeouts=PATIENT),
-        SqsQueue(environ["DEAD_LETTER_QUEUE_URL"], aws=aws, timeouts=PATIENT),
+        SqsQueue(environ["QUEUE_URL"], aws=aws, timeouts=LONG_TIMEOUTS),
+        SqsQueue(environ["DEAD_LETTER_QUEUE_URL"], aws=aws, timeouts=LONG_TIMEOUTS),
     )
     queues = dict.fromkeys(QueueName, pair)
     return App(

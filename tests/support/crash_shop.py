@@ -16,7 +16,7 @@ from skincare.adapters.aws import AwsSession
 from skincare.app import App
 from skincare.orders.service import place_order
 from tests.support import crash_process, factories, ledger
-from tests.support.aws import PATIENT, ShiftedClock, create_queue
+from tests.support.aws import LONG_TIMEOUTS, ShiftedClock, create_queue
 from tests.support.forked import Forked
 
 STOCK = 10
@@ -63,7 +63,7 @@ class Shop:
         return [state for (state,) in rows]
 
     def empty_queue(self) -> None:
-        self.aws.client("sqs", PATIENT).purge_queue(QueueUrl=self.environ["QUEUE_URL"])
+        self.aws.client("sqs", LONG_TIMEOUTS).purge_queue(QueueUrl=self.environ["QUEUE_URL"])
 
     def let_pass(self, time: timedelta) -> None:
         """Let time pass for the ledger and for the queues."""
@@ -88,8 +88,8 @@ class Shop:
         """Everything adds up: orders, stock, notifications, jobs and mails."""
         assert self.committed_orders() == orders
         assert self.conn.execute("SELECT stock FROM products").fetchone() == (STOCK - orders,)
-        told = self.conn.execute("SELECT count(*) FROM order_notifications WHERE status = 'sent'").fetchone()
-        assert told == (orders,)
+        reported = self.conn.execute("SELECT count(*) FROM order_notifications WHERE status = 'sent'").fetchone()
+        assert reported == (orders,)
         done = self.conn.execute("SELECT count(*) FROM jobs WHERE state = 'completed'").fetchone()
         assert done == (orders,)
         assert self.mails() == mails
@@ -98,7 +98,7 @@ class Shop:
 def create_bucket(aws: AwsSession) -> str:
     """Create a bucket for invoices and return its name."""
     bucket = f"invoices-{uuid.uuid4()}"
-    aws.client("s3", PATIENT).create_bucket(
+    aws.client("s3", LONG_TIMEOUTS).create_bucket(
         Bucket=bucket, CreateBucketConfiguration={"LocationConstraint": "ap-southeast-3"}
     )
     return bucket

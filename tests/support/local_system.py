@@ -13,7 +13,7 @@ from emulator.log.logbook import LogBook
 from emulator.processes.children import Children, identify
 
 SAMPLES = Path(__file__).parents[1] / "lambda_samples"
-PATIENCE = timedelta(seconds=30)
+TIMEOUT = timedelta(seconds=30)
 
 
 def sample(handler: str, *, timeout: timedelta = timedelta(seconds=20), **environment: str) -> FunctionDefinition:
@@ -50,9 +50,9 @@ def pids_of(pool: FunctionPool) -> list[int]:
         return [container.pid for container in pool._containers]
 
 
-def wait_for(condition: Callable[[], object], what: str, *, patience: timedelta = PATIENCE) -> None:
+def wait_for(condition: Callable[[], object], what: str, *, timeout: timedelta = TIMEOUT) -> None:
     """Return once the condition holds; fail with `what` was awaited after the patience."""
-    deadline = time.monotonic() + patience.total_seconds()
+    deadline = time.monotonic() + timeout.total_seconds()
     while not condition():
         assert time.monotonic() < deadline, f"waited in vain for {what}"
         time.sleep(0.01)

@@ -11,8 +11,8 @@ from werkzeug.serving import make_server
 from emulator.gateway.problems import Refused
 from emulator.log.logbook import LogBook
 from local.payment_gateway import PaymentSite
-from local.payment_gateway.book import Book
-from local.payment_gateway.happening import Happenings
+from local.payment_gateway.occurrences import Occurrences
+from local.payment_gateway.payment_store import PaymentStore
 from local.payment_gateway.sender import Sender
 from local.webhook_delivery import Signer
 from tests.support.webhooks import OTHER_SECRETS, SECRETS, FixedSecrets
@@ -36,18 +36,18 @@ def payment_gateways(
     folder: Path,
     *,
     api_keys: Mapping[str, str] = API_KEYS,
-    happenings: Callable[[Book], Happenings] | None = None,
-) -> Iterator[tuple[str, Book]]:
+    occurrences: Callable[[PaymentStore], Occurrences] | None = None,
+) -> Iterator[tuple[str, PaymentStore]]:
     """Serve them; yield the address without a path and what they know. Their webhooks reach nobody."""
-    book, log = Book(folder / "payments.json"), LogBook(folder, None)
+    store, log = PaymentStore(folder / "payments.json"), LogBook(folder, None)
     signers = {name: Signer(name, SECRETS[name], OTHER_SECRETS[name]) for name in SECRETS}
     site = PaymentSite(
-        book,
+        store,
         Sender(NOBODY, signers),
         shop_url=SHOP,
         api_keys=api_keys,
         log=log,
-        happenings=happenings(book) if happenings else None,
+        occurrences=occurrences(store) if occurrences else None,
     )
 
     @Request.application
@@ -60,7 +60,7 @@ def payment_gateways(
     server = make_server("127.0.0.1", 0, serve, threaded=True)
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     try:
-        yield f"http://127.0.0.1:{server.port}", book
+        yield f"http://127.0.0.1:{server.port}", store
     finally:
         server.shutdown()
         server.server_close()

@@ -26,7 +26,7 @@ LIMITS = QueueLimits(
     function_timeout=timedelta(seconds=45),
     maximum_concurrency=2,
     database_connections=4,
-    hurts="Nobody: it is a bench.",
+    impact="Nobody: it is a bench.",
 )
 
 

@@ -110,17 +110,17 @@ class TestSettings:
         assert Settings.from_env(COMPLETE | keys).aws_keys is None
 
     def test_the_seller_of_the_invoices_is_told_by_the_environment(self) -> None:
-        told = {"SELLER_NAME": "A", "SELLER_ADDRESS": "B\nC", "SELLER_TAX_ID": "D", "TAX_PERCENT": "12"}
-        assert seller_of(Settings.from_env(COMPLETE | told)) == Seller("A", "B\nC", "D", 12)
-        assert seller_of(Settings.from_env(COMPLETE | told | {"TAX_PERCENT": "0"})).tax_percent == 0
-        assert seller_of(Settings.from_env(COMPLETE | told | {"TAX_PERCENT": ""})).tax_percent == 11
+        given = {"SELLER_NAME": "A", "SELLER_ADDRESS": "B\nC", "SELLER_TAX_ID": "D", "TAX_PERCENT": "12"}
+        assert seller_of(Settings.from_env(COMPLETE | given)) == Seller("A", "B\nC", "D", 12)
+        assert seller_of(Settings.from_env(COMPLETE | given | {"TAX_PERCENT": "0"})).tax_percent == 0
+        assert seller_of(Settings.from_env(COMPLETE | given | {"TAX_PERCENT": ""})).tax_percent == 11
 
     @pytest.mark.parametrize("missing", ["SELLER_NAME", "SELLER_ADDRESS", "SELLER_TAX_ID"])
     @pytest.mark.parametrize("stage", ["local", "dev", "prod"])
     def test_no_seller_is_made_up(self, stage: str, missing: str) -> None:
-        told = {"SELLER_NAME": "A", "SELLER_ADDRESS": "B", "SELLER_TAX_ID": "C", missing: ""}
+        given = {"SELLER_NAME": "A", "SELLER_ADDRESS": "B", "SELLER_TAX_ID": "C", missing: ""}
         with pytest.raises(ConfigurationError, match=missing):
-            seller_of(Settings.from_env(COMPLETE | told | {"STAGE": stage}))
+            seller_of(Settings.from_env(COMPLETE | given | {"STAGE": stage}))
 
     @pytest.mark.parametrize("value", ["11.5", "-1", "101", "eleven", "١١"])
     def test_a_tax_that_is_no_whole_percentage_is_refused(self, value: str) -> None:
@@ -134,7 +134,7 @@ class TestSettings:
         assert [terms.window_of(way) for way in (None, *WayToPay)] == [None, hour, hour]
 
     def test_the_shop_says_how_long_and_how_much_is_held_unpaid(self) -> None:
-        told = {
+        given = {
             "PAYMENT_WINDOW_MINUTES": "15",
             "PAYMENT_WINDOW_BANK_TRANSFER_MINUTES": "1440",
             "OPEN_ORDER_LIMIT": "1",
@@ -142,7 +142,7 @@ class TestSettings:
         }
         quarter, day = timedelta(minutes=15), timedelta(hours=24)
         windows = {WayToPay.BANK_TRANSFER: day, WayToPay.COUNTER: quarter}
-        assert terms_of(Settings.from_env(COMPLETE | told)) == Terms(quarter, windows, 1, 99)
+        assert terms_of(Settings.from_env(COMPLETE | given)) == Terms(quarter, windows, 1, 99)
 
     @pytest.mark.parametrize(
         ("variable", "value"),
@@ -159,9 +159,9 @@ class TestSettings:
             Settings.from_env(COMPLETE | {variable: value})
 
     def test_a_way_to_pay_never_has_less_time_than_the_others(self) -> None:
-        told = {"PAYMENT_WINDOW_MINUTES": "120", "PAYMENT_WINDOW_COUNTER_MINUTES": "90"}
+        given = {"PAYMENT_WINDOW_MINUTES": "120", "PAYMENT_WINDOW_COUNTER_MINUTES": "90"}
         with pytest.raises(ConfigurationError, match="PAYMENT_WINDOW_COUNTER_MINUTES is no whole number from 120 to"):
-            Settings.from_env(COMPLETE | told)
+            Settings.from_env(COMPLETE | given)
 
     def test_the_region_has_two_names(self) -> None:
         both = {"AWS_REGION": "ap-southeast-3", "AWS_DEFAULT_REGION": "eu-west-1"}

@@ -18,7 +18,7 @@ def place_order(request: Request[OrderRequest, None], app: App) -> Order:
 
     Repeated with the same `Idempotency-Key`, it answers the first order again, as it was answered first.
     """
-    customer, wishes = request.customer, request.body
+    customer, body = request.customer, request.body
     order = service.place_order(
         PlaceOrder(
             user_id=customer.user_id,
@@ -27,10 +27,10 @@ def place_order(request: Request[OrderRequest, None], app: App) -> Order:
             locale=preferred_locale(customer.claims.get("locale"), request.headers.get("accept-language", "")),
             request_id=request.request_id,
             trace_id=request.trace_id,
-            expected_total_rupiah=wishes.expected_total_rupiah,
-            recipient_name=wishes.recipient_name,
-            shipping_address=wishes.shipping_address,
-            note=wishes.note,
+            expected_total_rupiah=body.expected_total_rupiah,
+            recipient_name=body.recipient_name,
+            shipping_address=body.shipping_address,
+            note=body.note,
         ),
         terms=terms_of(app.settings),
         database=app.database,

@@ -9,5 +9,5 @@ from skincare.payments.service import apply_event
 
 
 def handle(payload: ProcessPayment, app: App) -> None:
-    """Apply what a payment gateway told us."""
+    """Apply a payment event."""
     apply_event(EventId(UUID(payload.event_id)), database=app.database, gateways=app.gateways, publisher=app.publisher)

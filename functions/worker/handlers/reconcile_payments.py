@@ -6,7 +6,7 @@ from skincare.payments.errors import ReconciliationUnfinished
 from skincare.payments.reconciliation.service import ask_gateways, check
 
 
-def handle(payload: ReconcilePayments, app: App) -> None:  # noqa: ARG001  a chore is told nothing
+def handle(payload: ReconcilePayments, app: App) -> None:  # noqa: ARG001  a periodic job has an empty payload
     """Hold orders, payments and what gateways say against each other; without time for all, the next try goes on."""
     if not check(app.database).finished:
         raise ReconciliationUnfinished

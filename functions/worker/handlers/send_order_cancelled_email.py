@@ -4,12 +4,12 @@ from skincare.app import App
 from skincare.identifiers import OrderNumber
 from skincare.jobs.catalog import SendOrderCancelledEmail
 from skincare.notifications.models import NotificationType
-from skincare.notifications.service import letterhead_of, tell_customer
+from skincare.notifications.service import letterhead_of, notify_customer
 
 
 def handle(payload: SendOrderCancelledEmail, app: App) -> None:
     """Tell the customer that the order was cancelled."""
-    tell_customer(
+    notify_customer(
         NotificationType.ORDER_CANCELLED,
         OrderNumber(payload.order_number),
         database=app.database,

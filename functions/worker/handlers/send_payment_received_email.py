@@ -4,12 +4,12 @@ from skincare.app import App
 from skincare.identifiers import OrderNumber
 from skincare.jobs.catalog import SendPaymentReceivedEmail
 from skincare.notifications.models import NotificationType
-from skincare.notifications.service import letterhead_of, tell_customer
+from skincare.notifications.service import letterhead_of, notify_customer
 
 
 def handle(payload: SendPaymentReceivedEmail, app: App) -> None:
     """Tell the customer that the order is paid."""
-    tell_customer(
+    notify_customer(
         NotificationType.PAYMENT_RECEIVED,
         OrderNumber(payload.order_number),
         database=app.database,

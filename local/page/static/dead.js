@@ -91,7 +91,7 @@ function buildJob(job, group) {
   );
 }
 
-// what is meant, page by page; a death that was not looked at is left alone
+// what is meant, page by page; a dead letter that was not looked at is left alone
 
 async function* single(job) {
   yield [job];
@@ -109,7 +109,7 @@ async function* inGroup({ job_type, error_class }) {
   }
 }
 
-const deaths = (jobs) => jobs.map(({ id, dead_letter_no }) => ({ job_id: id, dead_letter_no }));
+const refs = (jobs) => jobs.map(({ id, dead_letter_no }) => ({ job_id: id, dead_letter_no }));
 
 async function redrive({ what, group, find }) {
   const crashed = group.error_class === "WorkerCrashed";
@@ -121,7 +121,7 @@ async function redrive({ what, group, find }) {
     needsReason: false,
   });
   if (reason === undefined) return;
-  await change(find, (jobs) => ({ operation: "redrive", deaths: deaths(jobs), force: !group.safe, even_crashed: crashed, reason }), "redriven");
+  await change(find, (jobs) => ({ operation: "redrive", deaths: refs(jobs), force: !group.safe, even_crashed: crashed, reason }), "redriven");
 }
 
 async function discard({ what, find }) {
@@ -132,7 +132,7 @@ async function discard({ what, find }) {
     needsReason: true,
   });
   if (reason === undefined) return;
-  await change(find, (jobs) => ({ operation: "discard", deaths: deaths(jobs), reason }), "discarded");
+  await change(find, (jobs) => ({ operation: "discard", deaths: refs(jobs), reason }), "discarded");
 }
 
 async function change(find, requestFor, word) {
@@ -194,7 +194,7 @@ async function showMessage(message) {
     const { body } = await ask({ operation: "show_quarantined", message_id: message.id });
     showResult(byId("dead-result"), {
       good: true,
-      title: `Message ${message.id}, as a stranger sent it`,
+      title: `Message ${message.id}, as it was received`,
       action: element("pre", {}, body),
     });
   } catch (error) {

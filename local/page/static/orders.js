@@ -121,11 +121,11 @@ function buildOrder(order) {
 function buildTimeline(order) {
   const list = element("ol", { className: "timeline" });
   list.setAttribute("aria-label", `What happened to order ${order.order_number}`);
-  const told = new Set(order.timeline.filter((step) => step.event.startsWith("mail_")).map((step) => step.about));
+  const mailed = new Set(order.timeline.filter((step) => step.event.startsWith("mail_")).map((step) => step.about));
   const [first] = order.timeline;
   for (const step of order.timeline) {
     // That the mail is sent says all there is to say about its job.
-    if (step.event === "job_completed" && told.has(MAIL_OF[step.about])) continue;
+    if (step.event === "job_completed" && mailed.has(MAIL_OF[step.about])) continue;
     list.append(buildStep(step, first));
   }
   if (!order.timeline.some((step) => ENDS.has(step.event))) {
@@ -143,13 +143,13 @@ function buildStep(step, first) {
   return element(
     "li",
     { className: noMail ? "" : tone },
-    element("span", {}, noMail ? `${jobName(step.about)} was no longer needed` : told(step)),
+    element("span", {}, noMail ? `${jobName(step.about)} was no longer needed` : describe(step)),
     time,
     step.detail ? element("span", { className: "why" }, step.detail) : null,
   );
 }
 
-function told(step) {
+function describe(step) {
   const [text] = STEPS[step.event] ?? [words(step.event)];
   if (step.event.startsWith("mail_")) return `${mailName(step.about)} ${text}`;
   return step.about ? `${jobName(step.about)} ${text}` : text;

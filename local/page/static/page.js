@@ -5,7 +5,7 @@ import { openConfirm } from "./confirm.js";
 import { showDead } from "./dead.js";
 import { byId, say } from "./dom.js";
 import { showJobs, showQueues } from "./engine.js";
-import { broken, lit, openSwitches, showLamps, showSwitches } from "./lamps.js";
+import { broken, firing, openSwitches, showIndicators, showSwitches } from "./alarms.js";
 import { openMails, refreshMails } from "./mails.js";
 import { openOrders, showOrders } from "./orders.js";
 import { openShop, refreshProducts, refreshShop } from "./shop.js";
@@ -37,13 +37,13 @@ async function show(state) {
   byId("parts").inert = false;
   const missing = [...new Set([...state.health, ...state.missing])].join(", ");
   const isDown = state.health.some((part) => WITHOUT_IT_NOBODY_IS_SERVED.has(part));
-  const troubles = [lit(state.lamps), broken(state.switches)].filter(Boolean);
+  const troubles = [firing(state.lamps), broken(state.switches)].filter(Boolean);
   const running = missing ? `Running without ${missing}` : "Running";
   if (isDown) showHealth("stopped", `Down: no ${missing}`);
   else showHealth(missing || troubles.length ? "partly" : "up", [running, ...troubles].join(", "));
 
   showQueues(state.queues);
-  showLamps(state.lamps);
+  showIndicators(state.lamps);
   showSwitches(state.switches);
   offerGateways(state.gateways);
   if (state.orders) {

@@ -18,7 +18,7 @@ let changed = () => {};
 
 export const currentCustomer = () => customer;
 
-/** Begin; `onCustomer` is told whenever somebody else shops. */
+/** Begin; `onCustomer` is called whenever somebody else shops. */
 export function openShop(onCustomer) {
   changed = onCustomer;
   recall();

@@ -47,7 +47,7 @@ class ApiFunction:
     def __init__(self, app: App) -> None:
         self._app = app
 
-    def invoke(self, payload: bytes, *, patience: timedelta, trace_id: str | None = None) -> bytes:
+    def invoke(self, payload: bytes, *, timeout: timedelta, trace_id: str | None = None) -> bytes:
         return json.dumps(handle(json.loads(payload), cast(LambdaContext, FakeContext()), lambda: self._app)).encode()
 
 

@@ -11,12 +11,12 @@ from psycopg import Connection
 
 from bench import floor_function, pgbench
 from bench.clients import Clients, Shopping
+from bench.environment import BenchDatabase, NotMeasured
 from bench.job_life import live
 from bench.rounds import Stalled
 from bench.server_cost import ServerCost, hot_share
 from bench.shop import PRODUCTS, checkout_statement, fill_carts, make_checkout_without_job, open_shop, place, user
 from bench.start import floor_event
-from bench.surroundings import BenchDatabase, NotMeasured
 from bench.worker import mail_batch
 from skincare.database.session import Session
 from skincare.identifiers import UserId

@@ -217,7 +217,7 @@ class TestASessionThatDiesInUse:
         self, database: Database, owner: Connection, monkeypatch: pytest.MonkeyPatch, in_transaction: bool
     ) -> None:
         first = pid_of(database)
-        monkeypatch.setattr(Session, "_patience_s", 0.3)
+        monkeypatch.setattr(Session, "_timeout_s", 0.3)
         started = time.monotonic()
 
         def wait_for_an_answer() -> None:

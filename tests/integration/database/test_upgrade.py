@@ -65,8 +65,8 @@ def order_of_old(conn: Connection, status: str) -> OrderNumber:
 
 def work(app: App) -> list[tuple[str, str]]:
     """Reconcile, and handle what that enqueued."""
-    mended = [(each.kind, str(each.order_number)) for each in checked(app).mended]
-    for kind, number in mended:
+    repaired = [(each.kind, str(each.order_number)) for each in checked(app).repaired]
+    for kind, number in repaired:
         match kind:
             case GenerateInvoicePdf.job_type:
                 generate_invoice_pdf.handle(GenerateInvoicePdf(order_number=number), app)
@@ -82,7 +82,7 @@ def work(app: App) -> list[tuple[str, str]]:
             "UPDATE jobs SET state = 'completed', publish_at = NULL, finished_at = now(), lease_token = NULL,"
             " leased_at = NULL, lease_until = NULL WHERE state = 'processing'"
         )
-    return mended
+    return repaired
 
 
 class TestAnOrderThatAnEarlierReleaseMadePaid:

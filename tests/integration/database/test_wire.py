@@ -27,11 +27,10 @@ from skincare.jobs.retry import Completed
 from skincare.notifications import repository as notifications
 from skincare.notifications.models import Notice, NotificationStatus, NotificationType
 from skincare.operations.models import Caller
-from skincare.operations.repository import audit, backlog, changes, dead_jobs, events, found_jobs, mails, stories
+from skincare.operations.repository import audit, backlog, changes, dead_jobs, events, found_jobs, mails, timelines
 from skincare.operations.repository.found_jobs import Conditions
 from skincare.orders import repository as orders
 from skincare.payments import repository as payments
-from skincare.payments.aftermath import repository as aftermath
 from skincare.payments.anomalies import repository as anomalies
 from skincare.payments.answers import repository as answers
 from skincare.payments.attempts import repository as attempts
@@ -39,11 +38,13 @@ from skincare.payments.expiry import repository as expiry
 from skincare.payments.findings.models import Finding, Run
 from skincare.payments.findings.repository import findings, looks, runs
 from skincare.payments.models import Attempt, EventId, EventStatus, GatewayEvent, Report
+from skincare.payments.orphans import repository as orphans
 from skincare.payments.reconciliation import repository as reconciliation
+from skincare.payments.refund_effects import repository as refund_effects
 from skincare.payments.refunds import repository as refunds
 from skincare.payments.refunds.models import RefundRow
 from skincare.payments.settlement import Anomaly, AnomalyKind, Payment, PaymentEvent, settle
-from skincare.payments.unknown_words import repository as unknown_words
+from skincare.payments.unknown_statuses import repository as unknown_statuses
 from tests.support import ledger
 from tests.support.factories import fill_cart, make_order, make_place_order, make_product, make_user_id, pay
 from tests.support.wire import Wire
@@ -68,7 +69,7 @@ def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], 
         (carts, "remove_item"): lambda: carts.remove_item(conn, user, make_product(seed).sku),
         (catalog, "find"): lambda: catalog.find(conn, product.sku),
         (catalog, "list_after"): lambda: catalog.list_after(conn, "", limit=10),
-        (notifications, "load_order_to_tell"): lambda: notifications.load_order_to_tell(
+        (notifications, "load_context"): lambda: notifications.load_context(
             conn, order.order_number, Notice(NotificationType.REFUND, 1)
         ),
         (notifications, "record_notification"): lambda: notifications.record_notification(
@@ -152,12 +153,12 @@ def oncall_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType,
         (changes, "reopen_finding"): lambda: changes.reopen_finding(conn, 1),
         (operations, "revive"): lambda: operations.revive(conn, [job_id]),
         (dead_letter, "moved_on"): lambda: dead_letter.moved_on(conn, {job_id: 1}),
-        (dead_jobs, "past_use"): lambda: dead_jobs.past_use(conn, [job_id]),
-        (stories, "jobs"): lambda: stories.jobs(conn, [job_id]),
-        (stories, "jobs_of_order"): lambda: stories.jobs_of_order(conn, order, limit=1),
-        (stories, "payload_and_release"): lambda: stories.payload_and_release(conn, job_id),
-        (stories, "attempts"): lambda: stories.attempts(conn, job_id),
-        (stories, "order"): lambda: stories.order(conn, order),
+        (dead_jobs, "obsolete_reasons"): lambda: dead_jobs.obsolete_reasons(conn, [job_id]),
+        (timelines, "jobs"): lambda: timelines.jobs(conn, [job_id]),
+        (timelines, "jobs_of_order"): lambda: timelines.jobs_of_order(conn, order, limit=1),
+        (timelines, "payload_and_release"): lambda: timelines.payload_and_release(conn, job_id),
+        (timelines, "attempts"): lambda: timelines.attempts(conn, job_id),
+        (timelines, "order"): lambda: timelines.order(conn, order),
         (mails, "suppressed"): lambda: mails.suppressed(conn, email="a@b.c", reason="x", after=1, limit=1),
         (mails, "lift"): lambda: mails.lift(conn, email="a@b.c", ids=[1]),
         (mails, "is_suppressed"): lambda: mails.is_suppressed(conn, order),
@@ -211,11 +212,11 @@ def payment_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType
         (payments, "find_event"): lambda: payments.find_event(conn, paid.event_id),
         (payments, "lock_order"): lambda: payments.lock_order(conn, number),
         (payments, "total_of"): lambda: payments.total_of(conn, number),
-        (payments, "is_told_differently"): lambda: payments.is_told_differently(
+        (payments, "is_reported_differently"): lambda: payments.is_reported_differently(
             conn, GatewayEvent(key=number, headers={}, report=report), gateway="doku"
         ),
         (anomalies, "open_work"): lambda: anomalies.open_work(conn),
-        (unknown_words, "set_aside"): lambda: unknown_words.set_aside(conn, number),
+        (unknown_statuses, "set_aside"): lambda: unknown_statuses.set_aside(conn, number),
         (payments, "mark_applied"): lambda: payments.mark_applied(conn, paid.event_id),
         (payments, "applied_events"): lambda: payments.applied_events(conn, number),
         (payments, "foreign_transactions"): lambda: payments.foreign_transactions(conn, order.id, [paid.transaction]),
@@ -259,18 +260,17 @@ def money_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, 
     event = PaymentEvent(EventId(uuid7()), "doku", "wire", number, number, EventStatus.PAID, 1, "IDR", None)
     anomaly = Anomaly(event, AnomalyKind.GOODS_GIVEN_BACK)
     return {
-        (payments, "quarantine_overdue"): lambda: payments.quarantine_overdue(
-            conn, EventId(uuid7()), flaw="x", after=timedelta(0)
-        ),
+        (payments, "quarantine"): lambda: payments.quarantine(conn, EventId(uuid7()), flaw="x"),
+        (orphans, "set_aside"): lambda: orphans.set_aside(conn, after=timedelta(hours=72), limit=1),
         (anomalies, "save_anomalies"): lambda: anomalies.save_anomalies(
             conn, [], order_id=order.id, expected_rupiah=150_000, is_refunded=False
         ),
         (anomalies, "keep_anomaly"): lambda: _refused(
             lambda: anomalies.keep_anomaly(conn, anomaly, order_id=order.id, expected_rupiah=150_000)
         ),
-        (aftermath, "note_refund"): lambda: aftermath.note_refund(conn, order.id, returned_rupiah=1),
-        (aftermath, "restock"): lambda: aftermath.restock(conn, order.id),
-        (aftermath, "take_stock_again"): lambda: aftermath.take_stock_again(conn, order.id),
+        (refund_effects, "note_refund"): lambda: refund_effects.note_refund(conn, order.id, returned_rupiah=1),
+        (refund_effects, "restock"): lambda: refund_effects.restock(conn, order.id),
+        (refund_effects, "take_stock_again"): lambda: refund_effects.take_stock_again(conn, order.id),
         (expiry, "knows_of_order"): lambda: expiry.knows_of_order(conn, number),
         (attempts, "of_order"): lambda: attempts.of_order(conn, number, gateway="doku"),
         (attempts, "lock_order"): lambda: attempts.lock_order(conn, UserId("wire"), number),

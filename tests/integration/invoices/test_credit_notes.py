@@ -148,7 +148,7 @@ class TestNumbers:
             raise ConnectionError
 
         with monkeypatch.context() as patch:
-            patch.setattr("skincare.payments.aftermath.service.outbox.insert_all", dies)
+            patch.setattr("skincare.payments.refund_effects.service.outbox.insert_all", dies)
             with pytest.raises(ConnectionError):
                 refund(app, first)
         assert (notes(conn), order_status(conn, first)) == ([], "paid")
@@ -312,8 +312,10 @@ class TestTheCustomer:
         refund(app, number, 100_000, minute=2)
         send_refund_email.handle(SendRefundEmail(order_number=number, refund_no=1), app)
         activity = Client(app, "ani").get(f"/v1/orders/{number}").body["activity"]
-        told = [(each["what"], each["status"]) for each in activity if each["what"] in {"refund_email", "credit_note"}]
-        assert sorted(told) == sorted(
+        reported = [
+            (each["what"], each["status"]) for each in activity if each["what"] in {"refund_email", "credit_note"}
+        ]
+        assert sorted(reported) == sorted(
             [
                 ("refund_email", "done"),
                 ("refund_email", "waiting"),

@@ -67,7 +67,9 @@ def test_a_published_message_that_vanishes_is_sent_again(shop: Shop) -> None:
     shop.check(orders=1, mails=1)
 
 
-def test_a_poison_job_kills_its_process_five_times_and_is_buried_while_its_neighbours_are_done(shop: Shop) -> None:
+def test_a_poison_job_kills_its_process_five_times_and_is_dead_lettered_while_its_neighbours_are_done(
+    shop: Shop,
+) -> None:
     shop.environ["POISON"] = "poison@example.com"
     shop.place("user-0", email="poison@example.com")
     for number in (1, 2):
@@ -102,8 +104,8 @@ def test_a_worker_killed_at_random_loses_nothing_and_completes_nothing_twice(
         "SELECT count(*), count(DISTINCT job_id) FROM job_attempts WHERE outcome = 'completed'"
     ).fetchone()
     assert completions == (orders, orders)
-    told = shop.conn.execute("SELECT count(*) FROM order_notifications WHERE status = 'sent'").fetchone()
-    assert told == (orders,)
+    reported = shop.conn.execute("SELECT count(*) FROM order_notifications WHERE status = 'sent'").fetchone()
+    assert reported == (orders,)
     assert orders <= shop.mails() <= orders + kills * crash_process.LIMITS.threads
 
 

@@ -45,7 +45,7 @@ DEAD = {JobState.DEAD_LETTER}
 
 
 @dataclass
-class Shift:
+class ClaimedBatch:
     """One invocation: its lease token, and the jobs that it is running."""
 
     token: LeaseToken
@@ -71,7 +71,7 @@ class JobProtocol(RuleBasedStateMachine):
     conn: Connection
 
     takes: Bundle[list[DueJob]] = Bundle("takes")
-    shifts: Bundle[Shift] = Bundle("shifts")
+    batches: Bundle[ClaimedBatch] = Bundle("shifts")
 
     @initialize()
     def start(self) -> None:
@@ -164,7 +164,7 @@ class JobProtocol(RuleBasedStateMachine):
 
     # --- a worker
 
-    @rule(target=shifts, limit=st.integers(1, 3), alone=st.booleans())
+    @rule(target=batches, limit=st.integers(1, 3), alone=st.booleans())
     def receive_and_claim(self, limit: int, alone: bool) -> Any:
         messages = self.source.receive(limit=1 if alone else limit, wait=timedelta(0))
         wanted: dict[JobId, int | None] = {}
@@ -176,15 +176,15 @@ class JobProtocol(RuleBasedStateMachine):
             by_job[read.job_id] = message
         if not wanted:
             return multiple()
-        shift = Shift(ledger.new_token(), set(), by_job)
+        batch = ClaimedBatch(ledger.new_token(), set(), by_job)
         dead = self._dead_letter_numbers()
-        for claim in lease.claim(self.conn, wanted, token=shift.token, lease=HELD, alone=alone):
+        for claim in lease.claim(self.conn, wanted, token=batch.token, lease=HELD, alone=alone):
             match claim.verdict:
                 case Verdict.RUN:
-                    self._leased(claim.job_id, shift.token)
+                    self._leased(claim.job_id, batch.token)
                     current = dead.get(claim.job_id)
                     assert current in {None, wanted[claim.job_id]}, "an old copy revived a dead job"
-                    shift.running.add(claim.job_id)
+                    batch.running.add(claim.job_id)
                 case Verdict.DONE | Verdict.DEAD:
                     self.source.ack([by_job[claim.job_id]])
                 case Verdict.BUSY | Verdict.EARLY:
@@ -193,7 +193,7 @@ class JobProtocol(RuleBasedStateMachine):
                     self.source.nack([(by_job[claim.job_id], timedelta(seconds=5))])
                 case Verdict.MISSING:
                     raise AssertionError("a job vanished from the ledger")
-        return shift
+        return batch
 
     def _leased(self, job_id: JobId, token: LeaseToken) -> None:
         history = self.jobs[job_id]
@@ -203,10 +203,10 @@ class JobProtocol(RuleBasedStateMachine):
         assert all(end <= self.time for _, end in history.leases), "two workers hold one job"
         history.leases.append((self.time, self.time + HELD.total_seconds()))
 
-    @rule(shift=shifts, outcome=st.sampled_from(["done", "busy", "dead", "handed back"]))
-    def settle(self, shift: Shift, outcome: str) -> None:
+    @rule(batch=batches, outcome=st.sampled_from(["done", "busy", "dead", "handed back"]))
+    def settle(self, batch: ClaimedBatch, outcome: str) -> None:
         """Settle what still runs, in time or long after; also twice, as after a lost answer."""
-        if not shift.running:
+        if not batch.running:
             return
         chosen: dict[str, Outcome | None] = {
             "done": Completed(),
@@ -214,12 +214,12 @@ class JobProtocol(RuleBasedStateMachine):
             "dead": DeadLetter("NoSuchOrder", "order 7 is gone"),
             "handed back": None,
         }
-        hit = lease.settle(self.conn, dict.fromkeys(shift.running, chosen[outcome]), token=shift.token)
-        for job_id in shift.running:
-            message = shift.messages[job_id]
+        hit = lease.settle(self.conn, dict.fromkeys(batch.running, chosen[outcome]), token=batch.token)
+        for job_id in batch.running:
+            message = batch.messages[job_id]
             if job_id in hit:
                 history = self.jobs[job_id]
-                assert history.holder == shift.token, "a worker settled what another one holds"
+                assert history.holder == batch.token, "a worker settled what another one holds"
                 history.completed += outcome == "done"
                 start, _ = history.leases[-1]
                 history.leases[-1] = (start, self.time)
@@ -233,15 +233,15 @@ class JobProtocol(RuleBasedStateMachine):
         """A worker is faster than the mark of the service: the mark may come at any time from now on, or never."""
         return [self._run(outcome)]
 
-    @rule(target=shifts, shift=shifts)
-    def overtake(self, shift: Shift) -> Any:
+    @rule(target=batches, batch=batches)
+    def overtake(self, batch: ClaimedBatch) -> Any:
         """A worker is so slow that its lease runs out and somebody else gets a copy."""
-        if not shift.running:
+        if not batch.running:
             return multiple()
         self.let_pass(timedelta(minutes=3))
         # By age and not by id: ids of one millisecond are in no order, and a run must repeat itself.
-        first = next(job_id for job_id in self.jobs if job_id in shift.running)
-        self.source.enqueue([OutgoingMessage(shift.messages[first].body)])
+        first = next(job_id for job_id in self.jobs if job_id in batch.running)
+        self.source.enqueue([OutgoingMessage(batch.messages[first].body)])
         return self.receive_and_claim(limit=1, alone=True)
 
     @rule()
@@ -251,9 +251,9 @@ class JobProtocol(RuleBasedStateMachine):
         self.run_the_relay()
         if dead_letter.redrive(self.conn, [job.job_id]):
             self.send([job])
-            shift = self.receive_and_claim(limit=3, alone=False)
-            if isinstance(shift, Shift):
-                self.settle(shift, "dead")
+            batch = self.receive_and_claim(limit=3, alone=False)
+            if isinstance(batch, ClaimedBatch):
+                self.settle(batch, "dead")
             self.run_the_relay()
 
     def _run(self, outcome: str) -> DueJob:
@@ -262,9 +262,9 @@ class JobProtocol(RuleBasedStateMachine):
         self.jobs[job.job_id] = History()
         self.send([job])
         for _ in range(3):
-            shift = self.receive_and_claim(limit=3, alone=False)
-            if isinstance(shift, Shift) and outcome != "crash":
-                self.settle(shift, outcome)
+            batch = self.receive_and_claim(limit=3, alone=False)
+            if isinstance(batch, ClaimedBatch) and outcome != "crash":
+                self.settle(batch, outcome)
         return job
 
     # --- people
@@ -404,9 +404,9 @@ class JobProtocol(RuleBasedStateMachine):
             self.let_pass(timedelta(minutes=4) if states & LIVE else timedelta(days=6))
             self.run_the_relay()
             for _ in range(6):
-                shift = self.receive_and_claim(limit=1, alone=True)
-                if isinstance(shift, Shift):
-                    self.settle(shift, "done")
+                batch = self.receive_and_claim(limit=1, alone=True)
+                if isinstance(batch, ClaimedBatch):
+                    self.settle(batch, "done")
         else:
             rows = self.conn.execute("SELECT id, state, attempts, crashes, publish_at - now() FROM jobs").fetchall()
             raise AssertionError(f"jobs do not come to rest: {rows}")

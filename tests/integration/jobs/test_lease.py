@@ -30,7 +30,7 @@ def crash(conn: Connection, job: DueJob) -> None:
     ledger.let_pass(conn, 2 * ledger.MINUTE)
 
 
-def bury(conn: Connection, job: DueJob) -> None:
+def dead_letter_job(conn: Connection, job: DueJob) -> None:
     token = ledger.new_token()
     ledger.claim_one(conn, job.job_id, token=token)
     lease.settle(conn, {job.job_id: DEAD}, token=token)
@@ -242,7 +242,7 @@ class TestCrash:
 class TestDeadLetters:
     def test_the_current_dead_letter_brings_the_job_back(self, conn: Connection) -> None:
         job = ledger.enqueue(conn)
-        bury(conn, job)
+        dead_letter_job(conn, job)
         claim = ledger.claim_one(conn, job.job_id, dead_letter_no=1)
         assert (claim.verdict, claim.attempts) == (Verdict.RUN, 1)
         assert claim.age < timedelta(seconds=5)
@@ -250,19 +250,19 @@ class TestDeadLetters:
     @pytest.mark.parametrize("number", [None, 0, 2])
     def test_any_other_copy_of_a_dead_job_is_done(self, conn: Connection, number: int | None) -> None:
         job = ledger.enqueue(conn)
-        bury(conn, job)
+        dead_letter_job(conn, job)
         assert ledger.claim_one(conn, job.job_id, dead_letter_no=number).verdict is Verdict.DONE
         assert ledger.row(conn, job.job_id)["state"] == "dead_letter"
 
     def test_each_burial_makes_the_letters_before_it_waste(self, conn: Connection) -> None:
         job = ledger.enqueue(conn)
-        bury(conn, job)
+        dead_letter_job(conn, job)
         dead_letter.redrive(conn, [job.job_id])
-        bury(conn, job)
+        dead_letter_job(conn, job)
         assert ledger.row(conn, job.job_id)["dead_letter_no"] == 2
         assert ledger.claim_one(conn, job.job_id, dead_letter_no=1).verdict is Verdict.DONE
 
-    def test_a_job_that_no_worker_can_read_is_buried_only_while_it_waits(self, conn: Connection) -> None:
+    def test_a_job_that_no_worker_can_read_is_dead_lettered_only_while_it_waits(self, conn: Connection) -> None:
         waiting, running = ledger.enqueue(conn), ledger.enqueue(conn)
         ledger.claim_one(conn, running.job_id)
         why = {"error_class": "MessageUnreadable", "error_message": "unknown type"}
@@ -300,11 +300,11 @@ class TestSweep:
 
     def test_the_current_dead_letter_stays_and_every_other_copy_goes(self, conn: Connection) -> None:
         job = ledger.enqueue(conn)
-        bury(conn, job)
+        dead_letter_job(conn, job)
         assert self.judge(conn, job, 1) is SweepVerdict.KEEP
         assert self.judge(conn, job, None) is SweepVerdict.DELETE
         dead_letter.redrive(conn, [job.job_id])
-        bury(conn, job)
+        dead_letter_job(conn, job)
         assert self.judge(conn, job, 1) is SweepVerdict.DELETE
         assert self.judge(conn, job, 2) is SweepVerdict.KEEP
 

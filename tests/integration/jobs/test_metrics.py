@@ -57,14 +57,14 @@ def fail_with(error: Exception) -> Any:
 def printed(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     """Return the metrics printed since the last look: dimensions and values, without what CloudWatch needs."""
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    told = []
+    reported = []
     for line in (line for line in lines if "_aws" in line):
         (directive,) = line.pop("_aws")["CloudWatchMetrics"]
         assert directive["Namespace"] == "Skincare"
         (dimensions,) = directive["Dimensions"]
         assert set(line) == set(dimensions) | {metric["Name"] for metric in directive["Metrics"]}
-        told.append(line)
-    return told
+        reported.append(line)
+    return reported
 
 
 class TestABatch:
@@ -139,7 +139,7 @@ class TestUnreadableMessages:
         assert lying == [0]
         assert len(bench.dead_letters.all()) == 1
 
-    def test_wait_for_the_next_batch_where_no_time_is_left_to_bury_them(self, bench: Bench) -> None:
+    def test_wait_for_the_next_batch_where_no_time_is_left_to_dead_letter_them(self, bench: Bench) -> None:
         bench.put("{oops")
         for _ in range(GIVE_UP_AT_RECEIVE - 1):
             bench.receive()
@@ -217,9 +217,9 @@ class TestTheRelay:
     ) -> None:
         monkeypatch.setattr(relay_function, "get_app", lambda _: app)
         relay_function.lambda_handler({}, cast(LambdaContext, Context()))
-        (told,) = printed(capsys)
-        assert told.pop("Stage") == app.settings.stage
-        assert told == {
+        (reported,) = printed(capsys)
+        assert reported.pop("Stage") == app.settings.stage
+        assert reported == {
             "OutboxLateness": [0.0],
             "JobsOfUnknownQueues": [0.0],
             "DeadJobs": [0.0],

@@ -62,7 +62,7 @@ def add_due(bench: Bench, count: int) -> list[DueJob]:
     return jobs
 
 
-def bury(bench: Bench, job: DueJob) -> None:
+def dead_letter_job(bench: Bench, job: DueJob) -> None:
     with bench.database.connection() as conn:
         token = ledger.new_token()
         ledger.claim_one(conn, job.job_id, token=token)
@@ -86,7 +86,7 @@ class TestPublishing:
         bench.let_pass(timedelta(seconds=61))
         assert relay(bench).sent == 1
 
-    def test_one_refused_entry_of_a_call_is_buried_and_its_neighbours_go(self, bench: Bench) -> None:
+    def test_one_refused_entry_of_a_call_is_dead_lettered_and_its_neighbours_go(self, bench: Bench) -> None:
         jobs = add_due(bench, 3)
         bench.source.fail_next("enqueue", entries={1}, code="InvalidMessageContents", sender_fault=True)
         report = relay(bench)
@@ -120,7 +120,7 @@ class TestPublishing:
 
     def test_a_dead_letter_goes_to_its_own_queue_with_its_number(self, bench: Bench) -> None:
         job = bench.add("bad")
-        bury(bench, job)
+        dead_letter_job(bench, job)
         relay(bench)
         (letter,) = bench.dead_letters.all()
         assert letter.body == Envelope(job.job_id, "sample", {"name": "bad"}, 1).encode()
@@ -161,7 +161,7 @@ class TestSweep:
     def test_comes_across_more_dead_letters_than_one_receive_holds(self, bench: Bench) -> None:
         kept = [bench.add(f"job {number}") for number in range(25)]
         for job in kept:
-            bury(bench, job)
+            dead_letter_job(bench, job)
         relay(bench)
         waste = add_due(bench, 15)
         with bench.database.connection() as conn:
@@ -205,7 +205,7 @@ class TestSweep:
                 assert not quarantine.close(conn, message.id)
                 assert quarantine.waiting(conn, limit=10) == []
 
-    def test_what_the_worker_buried_arrives_in_the_quarantine_with_its_reason(self, bench: Bench) -> None:
+    def test_what_the_worker_dead_lettered_arrives_in_the_quarantine_with_its_reason(self, bench: Bench) -> None:
         bench.put(f'{{"id":"{UNKNOWN}","type":"sample","payload":{{}}}}')
         bench.work()
         assert sweep_once(bench) == 1
@@ -228,7 +228,7 @@ class TestSweep:
     def test_after_a_redrive_the_old_letter_goes_and_the_job_runs(self, bench: Bench) -> None:
         job = bench.add("x")
         bench.source.purge()
-        bury(bench, job)
+        dead_letter_job(bench, job)
         relay(bench)
         with bench.database.connection() as conn:
             dead_letter.redrive(conn, [job.job_id])

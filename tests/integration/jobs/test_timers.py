@@ -6,7 +6,7 @@ import pytest
 from psycopg import Connection
 
 from skincare.identifiers import JobId, new_job_id
-from skincare.jobs.catalog import CHORES, ReconcilePayments
+from skincare.jobs.catalog import PERIODIC_JOBS, ReconcilePayments
 from skincare.jobs.relay import run_relay
 from skincare.jobs.repository import dead_letter, lease, operations, outbox, timers
 from skincare.jobs.retry import Completed, DeadLetter, Retry
@@ -93,7 +93,7 @@ class TestATimer:
         assert conn.execute(size).fetchone() != empty
 
 
-class TestAChore:
+class TestAPeriodicJob:
     @pytest.fixture
     def bench(self, database_url: str) -> Bench:
         return Bench(database_url)
@@ -105,7 +105,7 @@ class TestAChore:
             publisher=bench.publisher,
             budgets={},
             time_left=plenty,
-            chores=CHORES,
+            periodic_jobs=PERIODIC_JOBS,
         )
 
     def days(self, conn: Connection) -> list[tuple[str, str]]:

@@ -353,7 +353,7 @@ class TestPoison:
             bench.work(worker=bench.new_worker(database))
         bench.let_pass(timedelta(minutes=6))
 
-    def test_its_neighbours_are_done_and_it_is_buried_at_its_last_crash(self, bench: Bench) -> None:
+    def test_its_neighbours_are_done_and_it_is_dead_lettered_at_its_last_crash(self, bench: Bench) -> None:
         poison = bench.add("poison", lambda: None)
         neighbours = [bench.add(f"job {number}") for number in range(5)]
         for _ in range(CRASH_LIMIT):
@@ -444,7 +444,7 @@ class _CountingDatabase(Database):
         return super().connection()
 
 
-class TestAMessageThatIsBuried:
+class TestAMessageThatIsDeadLettered:
     def test_takes_along_what_it_came_with(self, bench: Bench) -> None:
         given = {f"a{number}": "x" for number in range(9)} | {"attempts": "theirs"}
         message = ReceivedMessage(

@@ -26,7 +26,7 @@ class Echo:
         self.fails: InvocationFailed | None = None
         self.answer: bytes | None = None
 
-    def invoke(self, payload: bytes, *, patience: timedelta, trace_id: str | None = None) -> bytes:
+    def invoke(self, payload: bytes, *, timeout: timedelta, trace_id: str | None = None) -> bytes:
         self.asked.append(payload)
         if self.fails:
             raise self.fails

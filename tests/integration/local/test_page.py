@@ -24,7 +24,7 @@ from skincare.deployment.metrics import Metric
 from skincare.deployment.queues import QueueName
 from skincare.jobs.repository import quarantine
 from skincare.payments.gateways import GATEWAYS
-from tests.support.aws import PATIENT
+from tests.support.aws import LONG_TIMEOUTS
 from tests.support.factories import make_order
 from tests.support.ledger import claim_one, enqueue, let_pass
 from tests.support.local_system import wait_for
@@ -82,18 +82,18 @@ class Looker:
         return dict(queue)
 
 
-def lamp_of(state: dict[str, Any], name: str) -> dict[str, Any]:
-    [lamp] = [lamp for lamp in state["lamps"] if lamp["name"] == name]
-    return dict(lamp)
+def indicator_of(state: dict[str, Any], name: str) -> dict[str, Any]:
+    [indicator] = [indicator for indicator in state["lamps"] if indicator["name"] == name]
+    return dict(indicator)
 
 
-def lit(looker: Looker) -> list[str]:
-    return sorted(lamp["name"] for lamp in looker.look()["lamps"] if lamp["lit"])
+def firing(looker: Looker) -> list[str]:
+    return sorted(indicator["name"] for indicator in looker.look()["lamps"] if indicator["lit"])
 
 
 @pytest.fixture
 def looker(database_url: str, aws: AwsSession, aws_endpoint: str, tmp_path: Path) -> Iterator[Looker]:
-    sqs = aws.client("sqs", PATIENT)
+    sqs = aws.client("sqs", LONG_TIMEOUTS)
 
     def delete_queues() -> None:
         for queue in QueueName:
@@ -133,7 +133,7 @@ class TestTheStateOfAnEmptySystem:
         assert datetime.now(UTC) - datetime.fromisoformat(state.pop("at")) < timedelta(seconds=30)
         nothing = {"waiting": 0, "in_work": 0, "delayed": 0, "oldest_s": None, "dead_letters": 0, "dead": 0}
         nothing["oldest_dead_s"] = None
-        assert [lamp["name"] for lamp in state.pop("lamps") if lamp["lit"] or lamp["value"]] == []
+        assert [indicator["name"] for indicator in state.pop("lamps") if indicator["lit"] or indicator["value"]] == []
         assert {switch["name"]: switch["on"] for switch in state.pop("switches")} == dict.fromkeys(Switch, False)
         assert [gateway["name"] for gateway in state.pop("gateways")] == list(GATEWAYS)
         assert state == {
@@ -150,7 +150,7 @@ class TestTheStateOfAnEmptySystem:
 
 class TestTheQueues:
     def test_their_depth_is_what_sqs_says(self, looker: Looker, aws: AwsSession, aws_endpoint: str) -> None:
-        sqs, url = aws.client("sqs", PATIENT), queue_url(aws_endpoint, QueueName.PAYMENTS)
+        sqs, url = aws.client("sqs", LONG_TIMEOUTS), queue_url(aws_endpoint, QueueName.PAYMENTS)
         for _ in range(3):
             sqs.send_message(QueueUrl=url, MessageBody="{}")
         sqs.send_message(QueueUrl=url, MessageBody="{}", DelaySeconds=900)
@@ -189,13 +189,13 @@ class TestTheQueues:
         assert 120 <= found["oldest_dead_s"] < 200
 
 
-class TestTheLamps:
+class TestTheIndicators:
     def test_a_message_on_a_dead_letter_queue_lights_that_of_its_queue(
         self, looker: Looker, aws: AwsSession, aws_endpoint: str
     ) -> None:
         url = queue_url(aws_endpoint, QueueName.PAYMENTS)
-        aws.client("sqs", PATIENT).send_message(QueueUrl=f"{url}-dead-letters", MessageBody="{}")
-        assert lit(looker) == ["dead-letters-payments"]
+        aws.client("sqs", LONG_TIMEOUTS).send_message(QueueUrl=f"{url}-dead-letters", MessageBody="{}")
+        assert firing(looker) == ["dead-letters-payments"]
 
     def test_a_job_that_sqs_has_had_for_a_quarter_of_an_hour_lights_that_of_the_age(
         self, looker: Looker, conn: Connection
@@ -205,59 +205,59 @@ class TestTheLamps:
             "UPDATE jobs SET state = 'queued', sends = 1, budget_from = now() - interval '14 minutes', "
             "publish_at = now() + interval '1 hour'"
         )
-        assert lit(looker) == []
+        assert firing(looker) == []
         conn.execute("UPDATE jobs SET budget_from = now() - interval '15 minutes'")
-        assert lit(looker) == ["queue-age-notifications"]
+        assert firing(looker) == ["queue-age-notifications"]
 
     def test_a_job_that_sqs_has_not_had_yet_lights_that_of_the_outbox(self, looker: Looker, conn: Connection) -> None:
         enqueue(conn)
         conn.execute(
             "UPDATE jobs SET budget_from = now() - interval '1 hour', publish_at = now() - interval '5 minutes'"
         )
-        assert lit(looker) == ["outbox-late"]
+        assert firing(looker) == ["outbox-late"]
 
     def test_failures_in_numbers_and_mail_that_stopped_are_taken_from_the_log(self, looker: Looker) -> None:
         looker.look()
         metric = {"_aws": {"Timestamp": 0}, "Stage": "local", "Queue": "notifications", "ItemsFailed": [12.0, 7.0]}
         lines = [json.dumps(metric), "no JSON: ItemsFailed", json.dumps({"message": "email.sending_stopped"})]
         (looker.folder / "worker-notifications.log").write_text("\n".join(lines) + "\n")
-        assert lit(looker) == ["email-sending-stopped"]
-        assert lamp_of(looker.look(), "items-failed-notifications")["value"] == 19
+        assert firing(looker) == ["email-sending-stopped"]
+        assert indicator_of(looker.look(), "items-failed-notifications")["value"] == 19
         with (looker.folder / "worker-notifications.log").open("a") as file:
             file.write(json.dumps({**metric, "ItemsFailed": [1.0]})[:-3])
             file.flush()
-            assert lamp_of(looker.look(), "items-failed-notifications")["value"] == 19
+            assert indicator_of(looker.look(), "items-failed-notifications")["value"] == 19
             file.write("0]}\n")
-        assert lit(looker) == ["email-sending-stopped", "items-failed-notifications"]
+        assert firing(looker) == ["email-sending-stopped", "items-failed-notifications"]
 
     def test_what_customers_meet_lights_those_of_the_api(self, looker: Looker) -> None:
         for _ in range(4):
             looker.answered.note(503, seconds=0.1)
-        assert lit(looker) == []
+        assert firing(looker) == []
         looker.answered.note(500, seconds=2.5)
-        assert lit(looker) == ["api-errors", "api-slow"]
+        assert firing(looker) == ["api-errors", "api-slow"]
 
     def test_refused_webhooks_are_taken_from_the_log_of_the_api(self, looker: Looker) -> None:
         looker.look()
         line = json.dumps({"level": "WARNING", "message": "payment.webhook_refused"}) + "\n"
         (looker.folder / "api.log").write_text(line * 4)
-        assert lit(looker) == []
+        assert firing(looker) == []
         (looker.folder / "api.log").write_text(line * 5)
-        assert lit(looker) == ["webhooks-refused"]
+        assert firing(looker) == ["webhooks-refused"]
 
     def test_a_message_of_nobody_lights_its_own(self, looker: Looker, conn: Connection) -> None:
         quarantine.keep(conn, QueueName.PAYMENTS, "{", {}, reason="the body is not JSON")
-        assert lit(looker) == ["messages-quarantined"]
+        assert firing(looker) == ["messages-quarantined"]
 
     def test_there_is_one_for_every_rule_that_one_machine_can_judge(self, looker: Looker) -> None:
-        names = {lamp["name"] for lamp in looker.look()["lamps"]}
+        names = {indicator["name"] for indicator in looker.look()["lamps"]}
         judged = [rule for rule in ALARM_RULES if isinstance(rule.metric, Metric)]
         for rule in (*judged, alarms.DEAD_LETTERS, alarms.QUEUE_AGE, alarms.API_ERRORS, alarms.API_SLOW):
             assert names >= ({f"{rule.name}-{queue}" for queue in QueueName} if rule.per_queue else {rule.name})
 
     def test_each_names_its_threshold_and_runbook(self, looker: Looker) -> None:
-        lamp = lamp_of(looker.look(), "dead-letters-documents")
-        assert lamp == {
+        indicator = indicator_of(looker.look(), "dead-letters-documents")
+        assert indicator == {
             "name": "dead-letters-documents",
             "value": 0,
             "threshold": 1,
@@ -400,9 +400,9 @@ class TestLooking:
         state = looker.look()
         assert state["missing"][0] == "database"
         assert [state[name] for name in ("orders", "jobs", "job_counts", "dead")] == [None] * 4
-        assert lamp_of(state, "outbox-late")["value"] is None
-        assert lamp_of(state, "queue-age-payments")["value"] is None
-        assert lamp_of(state, "dead-letters-payments")["value"] == 0
+        assert indicator_of(state, "outbox-late")["value"] is None
+        assert indicator_of(state, "queue-age-payments")["value"] is None
+        assert indicator_of(state, "dead-letters-payments")["value"] == 0
         assert [queue["waiting"] for queue in state["queues"]] == [0, 0, 0]
         assert [queue["oldest_s"] for queue in state["queues"]] == [None] * 3
 
@@ -414,7 +414,7 @@ class TestLooking:
         state = looker.look()
         looker.state.close()
         assert state["missing"][0] == "queues"
-        assert lamp_of(state, "dead-letters-payments")["value"] is None
+        assert indicator_of(state, "dead-letters-payments")["value"] is None
         assert len(state["jobs"]) == 1
         assert [queue["waiting"] for queue in state["queues"]] == [None] * 3
         assert [queue["dead_letters"] for queue in state["queues"]] == [None] * 3

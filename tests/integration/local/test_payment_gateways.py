@@ -10,8 +10,8 @@ from psycopg import Connection
 
 from emulator.loopback.client import LoopbackClient
 from local.errors import LocalSystemError
-from local.payment_gateway.book import Book
-from local.payment_gateway.happening import Happenings
+from local.payment_gateway.occurrences import Occurrences
+from local.payment_gateway.payment_store import PaymentStore
 from local.settings import PAYMENT_API
 from local.webhook_delivery import note_at_gateway
 from skincare.app import App
@@ -34,9 +34,9 @@ ASKED = pytest.mark.parametrize("gateway", ["midtrans", "xendit"])
 class Street:
     """The shop and the two gateways, over real sockets."""
 
-    def __init__(self, app: App, url: str, book: Book) -> None:
+    def __init__(self, app: App, url: str, store: PaymentStore) -> None:
         self.client = LoopbackClient(url)
-        self.book = book
+        self.store = store
         api = f"{url}{PAYMENT_API}"
         clients = (
             MidtransClient(f"{api}/midtrans", f"{api}/midtrans", secrets=KEYS),
@@ -73,8 +73,8 @@ def occurrence(number: OrderNumber, status: str, amount_rupiah: int = 150_000, *
 
 @pytest.fixture
 def street(app: App, tmp_path: Path) -> Iterator[Street]:
-    with payment_gateways(tmp_path, happenings=lambda book: Happenings(book, app.database)) as (url, book):
-        yield Street(app, url, book)
+    with payment_gateways(tmp_path, occurrences=lambda store: Occurrences(store, app.database)) as (url, store):
+        yield Street(app, url, store)
 
 
 class TestAPaidWebhook:
@@ -99,7 +99,7 @@ class TestAPaidWebhook:
         attempt = started.attempt
         page = street.app.gateways[gateway].start(attempt)
         assert page == f"http://127.0.0.1:8000/_local/pay/?reference={attempt.reference}"
-        payment, entry = street.book.happen(attempt.reference, "paid")
+        payment, entry = street.store.happen(attempt.reference, "paid")
         what = Occurrence(entry.event_id, attempt.reference, entry.transaction_id, "paid", 150_000, datetime.now(UTC))
         street.send(gateway, what)
         assert (order_status(conn, number), payment.gateway) == ("paid", gateway)
@@ -185,17 +185,17 @@ class TestAnOrderThatNobodyPaid:
         number = new_order(conn)
         reference = self.started(street, conn, number, gateway)
         if chosen:
-            street.book.happen(reference, "pending")
+            street.store.happen(reference, "pending")
         self.end(conn)
         expire(street.app, number)
         assert order_status(conn, number) == "expired"
-        assert (street.book.find(reference).state == "closed") is closed
+        assert (street.store.find(reference).state == "closed") is closed
 
     @ASKED
     def test_is_paid_by_what_no_webhook_told(self, street: Street, conn: Connection, gateway: str) -> None:
         number = new_order(conn)
         reference = self.started(street, conn, number, gateway)
-        street.book.happen(reference, "paid")
+        street.store.happen(reference, "paid")
         self.end(conn)
         with pytest.raises(OrderMaybePaid):
             expire(street.app, number)

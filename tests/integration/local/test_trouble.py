@@ -17,11 +17,11 @@ from emulator.functions.pool import FunctionPool
 from emulator.log.logbook import LogBook
 from emulator.processes.children import Children
 from emulator.switches import Switches
-from local.functions import Surroundings
+from local.functions import LocalEnvironment
 from local.workers import Workers, queues_without_worker
 from skincare.adapters.aws import AwsSession
 from skincare.deployment.queues import QueueName
-from tests.support.local_system import PATIENCE, pids_of, pool_of, sample, wait_for
+from tests.support.local_system import TIMEOUT, pids_of, pool_of, sample, wait_for
 
 
 class Disk:
@@ -55,8 +55,8 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Any:
     disk.free()
 
 
-def invoke(pool: FunctionPool, event: bytes = b"{}", *, patience: timedelta = PATIENCE) -> bytes:
-    return pool.invoke(event, patience=patience)
+def invoke(pool: FunctionPool, event: bytes = b"{}", *, timeout: timedelta = TIMEOUT) -> bytes:
+    return pool.invoke(event, timeout=timeout)
 
 
 class TestAFullDisk:
@@ -84,7 +84,7 @@ class TestAFullDisk:
         presence = tmp_path / "workers.json"
         log = LogBook(tmp_path, None)
         workers = Workers(
-            Surroundings(database_url="", aws_endpoint_url="http://127.0.0.1:1"),
+            LocalEnvironment(database_url="", aws_endpoint_url="http://127.0.0.1:1"),
             aws=AwsSession("http://127.0.0.1:1"),
             children=Children(tmp_path / "children"),
             log=log,

@@ -13,10 +13,10 @@ from emulator.functions.function import FunctionStopped
 from emulator.log.logbook import LogBook
 from emulator.switches import Switches
 from local.chaos import Switch
-from local.troubled_worker import Poison, TroubledWorker
+from local.faulty_invoker import FaultyInvoker, Poison
 from skincare.jobs.envelope import Envelope
 from tests.support.ledger import claim_one, enqueue
-from tests.support.local_system import PATIENCE, pids_of, pool_of, sample, wait_for
+from tests.support.local_system import TIMEOUT, pids_of, pool_of, sample, wait_for
 
 
 def batch(*job_ids: object) -> bytes:
@@ -46,12 +46,12 @@ class TestAPoisonedJob:
             claim_one(conn, job.job_id)
         switches.turn(Switch.POISON_JOB, on=True)
         with pool_of(sample("samples.hold"), tmp_path) as pool:
-            worker = TroubledWorker(pool, switches=switches, poison=Poison(database_url, switches), log=log)
+            worker = FaultyInvoker(pool, switches=switches, poison=Poison(database_url, switches), log=log)
             pool.start()
             wait_for(lambda: pids_of(pool), "a container")
             [pid] = pids_of(pool)
             with pytest.raises(FunctionStopped):
-                worker.invoke(batch(poisoned.job_id, neighbour.job_id), patience=PATIENCE)
+                worker.invoke(batch(poisoned.job_id, neighbour.job_id), timeout=TIMEOUT)
             wait_for(lambda: pids_of(pool) not in ([], [pid]), "another container")
         ended = conn.execute("SELECT count(*) FROM jobs WHERE state = 'processing' AND lease_until <= now()").fetchone()
         assert ended == (2,)
@@ -81,8 +81,8 @@ class TestAPoisonedJob:
         switches.turn(Switch.POISON_JOB, on=True)
         poison = Poison(database_url, switches)
         with pool_of(sample("samples.echo"), tmp_path) as pool:
-            worker = TroubledWorker(pool, switches=switches, poison=poison, log=log)
-            assert json.loads(worker.invoke(batch(job.job_id), patience=PATIENCE))["pid"] > 0
+            worker = FaultyInvoker(pool, switches=switches, poison=poison, log=log)
+            assert json.loads(worker.invoke(batch(job.job_id), timeout=TIMEOUT))["pid"] > 0
         assert poison.among(["next"]) == "next"
 
 
@@ -95,10 +95,10 @@ class TestADuplicateDelivery:
         event = json.dumps({"arrive_in": str(arrived), "leave_by": str(tmp_path / "leave")}).encode()
         answers: list[bytes] = []
         with pool_of(sample("samples.obey"), tmp_path, concurrency=2) as pool:
-            worker = TroubledWorker(pool, switches=switches, poison=Poison(database_url, switches), log=log)
+            worker = FaultyInvoker(pool, switches=switches, poison=Poison(database_url, switches), log=log)
             switches.turn(Switch.DUPLICATE_DELIVERY, on=True)
             thread = threading.Thread(
-                target=lambda: answers.append(worker.invoke(event, patience=timedelta(seconds=30)))
+                target=lambda: answers.append(worker.invoke(event, timeout=timedelta(seconds=30)))
             )
             thread.start()
             wait_for(lambda: len(list(arrived.iterdir())) == 2, "both containers")

@@ -13,7 +13,7 @@ from skincare.app import App
 from skincare.database.connection import DatabaseUnavailable
 from skincare.deployment.log_events import BOUNCE_OF_OURS
 from skincare.jobs.catalog import SendConfirmationEmail
-from skincare.notifications.suppression import is_ours_to_mend, reason_to_suppress
+from skincare.notifications.suppression import is_our_fault, reason_to_suppress
 from tests.support.factories import make_order
 from tests.support.http import NOWHERE, FakeContext, make_app
 from tests.support.log import recorded_log
@@ -97,11 +97,11 @@ class TestAFailure:
 
     @pytest.mark.parametrize("event", OURS)
     def test_that_is_about_us_or_the_way_blocks_nobody_and_is_ours_to_mend(self, event: dict[str, Any]) -> None:
-        assert [(reason_to_suppress(each), is_ours_to_mend(each)) for each in failures_in(event)] == [(None, True)]
+        assert [(reason_to_suppress(each), is_our_fault(each)) for each in failures_in(event)] == [(None, True)]
 
     @pytest.mark.parametrize("event", [*(event for event, _ in BLOCKED), *NOT_BLOCKED])
     def test_that_is_about_its_recipient_or_one_mail_is_not_ours_to_mend(self, event: dict[str, Any]) -> None:
-        assert [failure for failure in failures_in(event) if is_ours_to_mend(failure)] == []
+        assert [failure for failure in failures_in(event) if is_our_fault(failure)] == []
 
     @pytest.mark.parametrize("status", ["5.1.0", "5.1.1", "5.1.2", "5.1.3", "5.1.4", "5.1.6", "5.1.10", "5.2.1"])
     def test_whose_status_is_about_the_address_blocks_it(self, status: str) -> None:
@@ -141,19 +141,19 @@ class TestEveryStatus:
             assert status.startswith("2.") or (subject != 7 and (subject, detail) not in {(1, 7), (1, 8)})
             assert kind == "Permanent" or (status.startswith("5.") and (subject == 1 or status == "5.2.1"))
         elif kind == "Permanent":
-            assert is_ours_to_mend(failure)
+            assert is_our_fault(failure)
 
     @given(status=STATUSES, kind=BOUNCE_TYPES, subtype=SUBTYPES)
     def test_is_never_both_the_recipients_and_ours(self, status: str, kind: str, subtype: str) -> None:
         [failure] = failures_in(bounce(kind, subtype, status))
-        assert not (reason_to_suppress(failure) and is_ours_to_mend(failure))
+        assert not (reason_to_suppress(failure) and is_our_fault(failure))
 
     @given(status=STATUSES, kind=BOUNCE_TYPES)
     def test_that_refuses_for_good_either_blocks_or_alarms_or_is_about_one_mail(self, status: str, kind: str) -> None:
         [failure] = failures_in(bounce(kind, status=status))
         if status.startswith("5."):
             of_one_mail = status.startswith("5.6.") or status in {"5.2.2", "5.2.3", "5.3.4"}
-            assert reason_to_suppress(failure) or is_ours_to_mend(failure) or of_one_mail
+            assert reason_to_suppress(failure) or is_our_fault(failure) or of_one_mail
 
     @given(status=st.text(max_size=12), kind=BOUNCE_TYPES)
     def test_that_is_none_leaves_it_to_the_providers_word(self, status: str, kind: str) -> None:

@@ -23,7 +23,7 @@ from skincare.notifications.ports import (
     EmailUndeliverable,
 )
 from skincare.observability import describe, logger
-from tests.support.aws import PATIENT, aws, aws_endpoint
+from tests.support.aws import LONG_TIMEOUTS, aws, aws_endpoint
 from tests.support.confirmation_bench import ConfirmationBench, bench
 
 __all__ = ["aws", "aws_endpoint", "bench"]
@@ -117,7 +117,7 @@ class TestTheProvidersWords:
 
     @pytest.fixture(autouse=True)
     def _verified(self, aws: AwsSession) -> None:
-        aws.client("sesv2", PATIENT).create_email_identity(EmailIdentity="canary.address@verified.example")
+        aws.client("sesv2", LONG_TIMEOUTS).create_email_identity(EmailIdentity="canary.address@verified.example")
 
     def test_do_not_reach_log_or_error(self, bench: ConfirmationBench, log: Log, aws: AwsSession) -> None:
         sender = SesEmailSender("Canaryname <canary.address@unverified.example>", aws=aws)

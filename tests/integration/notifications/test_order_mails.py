@@ -41,7 +41,7 @@ def mails_of(conn: Connection, number: OrderNumber) -> list[tuple[str, dict[str,
     ).fetchall()
 
 
-def told(conn: Connection) -> list[tuple[str, str]]:
+def recorded(conn: Connection) -> list[tuple[str, str]]:
     return conn.execute("SELECT notification_type, status FROM order_notifications ORDER BY created_at").fetchall()
 
 
@@ -73,7 +73,7 @@ class TestACancellation:
         assert [job.job_type for job in app.publisher.jobs] == ["send_order_cancelled_email"]  # type: ignore[attr-defined]
         [mail] = run(app, conn, number) + run(app, conn, number)
         assert mail.subject == f"Your order {number} is cancelled"
-        assert told(conn) == [("order_cancelled", "sent")]
+        assert recorded(conn) == [("order_cancelled", "sent")]
 
     def test_that_is_refused_sends_none(self, app: App, conn: Connection) -> None:
         number = place(conn)
@@ -158,7 +158,7 @@ class TestARefund:
         assert first.subject == f"Refund of IDR 50,000 for order {number}"
         assert second.subject == f"Refund of IDR 100,000 for order {number}"
         assert "whole payment" in second.text
-        assert [each for each, _ in told(conn)] == ["refund:1", "refund:2"]
+        assert [each for each, _ in recorded(conn)] == ["refund:1", "refund:2"]
         assert run(app, conn, number) == []
 
     @pytest.mark.parametrize("history", list(itertools.permutations(range(3))))
@@ -206,7 +206,7 @@ class TestARefund:
     def test_that_nobody_booked_sends_no_mail(self, app: App, conn: Connection) -> None:
         number = place(conn)
         send_refund_email.handle(SendRefundEmail(order_number=number, refund_no=1), app)
-        assert (app.email.sent, told(conn)) == ([], [])  # type: ignore[attr-defined]
+        assert (app.email.sent, recorded(conn)) == ([], [])  # type: ignore[attr-defined]
 
     def test_waits_while_the_provider_is_away(self, app: App, conn: Connection) -> None:
         number = place(conn)
@@ -215,7 +215,7 @@ class TestARefund:
         app.email.fail_next(EmailProviderUnavailable("HTTP 503"))  # type: ignore[attr-defined]
         with pytest.raises(EmailProviderUnavailable):
             run(app, conn, number)
-        assert (told(conn), len(run(app, conn, number))) == ([], 1)
+        assert (recorded(conn), len(run(app, conn, number))) == ([], 1)
 
 
 class TestWhatIsPastItsUse:

@@ -57,7 +57,7 @@ def resend(number: str) -> ResendMails:
     return ResendMails(claimed_identity=ME, reason="asked for", order_number=number)
 
 
-def told(conn: Connection) -> list[tuple[str, str | None]]:
+def recorded(conn: Connection) -> list[tuple[str, str | None]]:
     return conn.execute("SELECT status, reason FROM order_notifications ORDER BY order_id").fetchall()
 
 
@@ -102,7 +102,7 @@ class TestALift:
         assert lift(app) == {"lifted": 1, "not_suppressed": 0}
         number = withheld(app, conn)
         assert [mail.to for mail in app.email.sent] == [ADDRESS]  # type: ignore[attr-defined]
-        assert told(conn) == [("sent", None)]
+        assert recorded(conn) == [("sent", None)]
         assert ask(app, ListSuppressed()).suppressed == ()
         assert number
 
@@ -195,14 +195,14 @@ class TestAWithheldMail:
     def test_is_recorded_and_sent_by_a_person_once_the_address_is_lifted(self, app: App, conn: Connection) -> None:
         bounced(app)
         number = withheld(app, conn)
-        assert told(conn) == [("undeliverable", "the recipient is suppressed")]
+        assert recorded(conn) == [("undeliverable", "the recipient is suppressed")]
         assert refused(app, resend(number).model_dump(mode="json")).error.code == "not_possible"
         lift(app)
         assert app.email.sent == []  # type: ignore[attr-defined]
         assert ask(app, resend(number)).counts == {"enqueued": 1}
-        assert told(conn) == []
+        assert recorded(conn) == []
         confirm(app, number)
-        assert told(conn) == [("sent", None)]
+        assert recorded(conn) == [("sent", None)]
 
     def test_is_sent_again_once_however_often_a_person_asks(self, app: App, conn: Connection) -> None:
         bounced(app)
@@ -216,13 +216,13 @@ class TestAWithheldMail:
     def test_that_was_delivered_is_not_sent_again(self, app: App, conn: Connection) -> None:
         number = withheld(app, conn)
         assert ask(app, resend(number)).changed == 0
-        assert told(conn) == [("sent", None)]
+        assert recorded(conn) == [("sent", None)]
 
     def test_that_this_release_does_not_know_keeps_its_record(self, app: App, conn: Connection) -> None:
         number = withheld(app, conn)
         conn.execute("UPDATE order_notifications SET notification_type = 'later', status = 'undeliverable'")
         assert ask(app, resend(number)).changed == 0
-        assert len(told(conn)) == 1
+        assert len(recorded(conn)) == 1
 
     def test_of_an_order_that_is_not_there_is_refused(self, app: App) -> None:
         assert refused(app, resend("SKN-00000-00000").model_dump(mode="json")).error.code == "not_possible"

@@ -110,7 +110,7 @@ class TestLookingThrough:
         assert look_through(app.database, within_s=60, piece=2)[0]
         assert conn.execute(paid_orders_left).fetchone() == (0,)
 
-    def test_of_the_chore_comes_back_instead_of_failing(
+    def test_of_the_periodic_job_comes_back_instead_of_failing(
         self, app: App, owner: Connection, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         paid_orders(owner, 3)
@@ -259,9 +259,9 @@ class TestTheCommand:
             lambda database, within_s: look_through(database, within_s=0, piece=1),
         )
         result = run("payments", "reconcile", "--json")
-        told = json.loads(result.stdout)
-        assert (result.exit_code, told["finished"]) == (0, True)
-        assert (len(told["findings"]), len(told["mended"])) == (4, 8)
+        reported = json.loads(result.stdout)
+        assert (result.exit_code, reported["finished"]) == (0, True)
+        assert (len(reported["findings"]), len(reported["mended"])) == (4, 8)
         assert "Looking through the rest" in result.stderr
 
 

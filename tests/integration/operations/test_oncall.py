@@ -11,7 +11,7 @@ from psycopg import Connection
 
 from oncall import requests
 from oncall.lambda_function import lambda_handler
-from oncall.requests import Death
+from oncall.requests import DeadLetterRef
 from skincare.app import App
 from skincare.database.connection import Database, StaticCredentials
 from skincare.deployment.queues import QueueName
@@ -33,12 +33,12 @@ SAMPLE = ledger.Sample()
 """Of a type that the catalog does not know: not safe to run again."""
 
 
-def death(job: DueJob, number: int = 1) -> Death:
-    return Death(job_id=job.job_id, dead_letter_no=number)
+def ref(job: DueJob, number: int = 1) -> DeadLetterRef:
+    return DeadLetterRef(job_id=job.job_id, dead_letter_no=number)
 
 
-def redrive(*deaths: Death, **options: Any) -> requests.Redrive:
-    return requests.Redrive(claimed_identity=ME, deaths=list(deaths), **options)
+def redrive(*refs: DeadLetterRef, **options: Any) -> requests.Redrive:
+    return requests.Redrive(claimed_identity=ME, deaths=list(refs), **options)
 
 
 def state(conn: Connection, job: DueJob) -> str:
@@ -146,7 +146,7 @@ class TestFindingDeadJobs:
 class TestRedriving:
     def test_brings_a_job_back_with_its_history_and_publishes_it(self, app: App, conn: Connection) -> None:
         job = dead_job(conn)
-        change = ask(app, redrive(death(job)))
+        change = ask(app, redrive(ref(job)))
         assert (change.changed, change.job_ids) == (1, (str(job.job_id),))
         row = ledger.row(conn, job.job_id)
         assert (row["state"], row["attempts"]) == ("pending", 0)
@@ -155,28 +155,28 @@ class TestRedriving:
 
     def test_of_a_request_whose_answer_was_lost_changes_nothing_more(self, app: App, conn: Connection) -> None:
         job = dead_job(conn)
-        request = redrive(death(job))
+        request = redrive(ref(job))
         ask(app, request)
         assert ask(app, request).counts["not_dead_any_more"] == 1
         die(conn, job)
         assert ask(app, request).counts["not_dead_any_more"] == 1
         assert state(conn, job) == "dead_letter"
-        assert ask(app, redrive(death(job, 2))).changed == 1
+        assert ask(app, redrive(ref(job, 2))).changed == 1
         assert len(audit(conn)) == 2
 
     def test_leaves_a_type_alone_that_is_not_safe_unless_it_is_forced(self, app: App, conn: Connection) -> None:
         job = dead_job(conn, SAMPLE)
-        assert ask(app, redrive(death(job))).counts["needs_force"] == 1
+        assert ask(app, redrive(ref(job))).counts["needs_force"] == 1
         assert state(conn, job) == "dead_letter"
         assert audit(conn) == []
-        assert ask(app, redrive(death(job), force=True)).counts["redriven"] == 1
+        assert ask(app, redrive(ref(job), force=True)).counts["redriven"] == 1
 
     def test_counts_what_is_past_its_use(self, app: App, conn: Connection) -> None:
         order_number = new_order(conn)
         tell(app, order_number, "paid")
         (event_id,) = conn.execute("SELECT id FROM payment_events").fetchone() or [None]
         job = dead_job(conn, ProcessPayment(event_id=str(event_id)))
-        assert ask(app, redrive(death(job))).counts == {
+        assert ask(app, redrive(ref(job))).counts == {
             "redriven": 1,
             "redriven_past_use": 1,
             "not_dead_any_more": 0,
@@ -185,13 +185,13 @@ class TestRedriving:
         }
 
     def test_counts_jobs_that_nobody_knows(self, app: App) -> None:
-        assert ask(app, redrive(Death(job_id=uuid4(), dead_letter_no=1))).counts["unknown"] == 1
+        assert ask(app, redrive(DeadLetterRef(job_id=uuid4(), dead_letter_no=1))).counts["unknown"] == 1
 
 
 class TestEveryChange:
     def test_is_written_down_with_who_what_and_why_in_its_own_transaction(self, app: App, conn: Connection) -> None:
         job = dead_job(conn)
-        ask(app, requests.Discard(claimed_identity=ME, deaths=[death(job)], reason="the order was a test"))
+        ask(app, requests.Discard(claimed_identity=ME, deaths=[ref(job)], reason="the order was a test"))
         row = conn.execute(
             "SELECT claimed_identity, invocation_id, operation, reason, request, counts FROM operations_audit"
         ).fetchone()
@@ -344,19 +344,19 @@ class TestWithoutADatabase:
         assert "relation" not in log.text
 
 
-class TestStories:
+class TestTimelines:
     def test_a_job_is_told_with_its_attempts_and_what_happened_to_its_order(self, app: App, conn: Connection) -> None:
         placement = make_order(conn)
         job = placement.job
         assert job is not None
         die(conn, job)
-        story = ask(app, requests.ShowJob(job_id=job.job_id))
-        assert story.payload == {"order_number": placement.order.order_number}
-        assert (story.release, story.safe, story.past_use) == ("1.2.3", True, None)
-        (attempt,) = story.attempts
+        timeline = ask(app, requests.ShowJob(job_id=job.job_id))
+        assert timeline.payload == {"order_number": placement.order.order_number}
+        assert (timeline.release, timeline.safe, timeline.past_use) == ("1.2.3", True, None)
+        (attempt,) = timeline.attempts
         assert (attempt.outcome, attempt.error_class, attempt.release) == ("dead_letter", "NoSuchOrder", "1.2.3")
-        assert story.order is not None
-        assert [each.what for each in story.order.happenings] == [
+        assert timeline.order is not None
+        assert [each.what for each in timeline.order.happenings] == [
             "order placed",
             "job enqueued",
             "job enqueued",
@@ -376,10 +376,10 @@ class TestStories:
         tell(app, number, "paid", amount_rupiah=1)
         tell(app, number, "paid", "two")
         answer = invoke(app, {"operation": "show_order", "order_number": number})
-        told = [each["what"] for each in answer["answer"]["happenings"]]
-        assert told[0] == "order placed"
-        assert "payment event applied" in told
-        assert any(what.startswith("anomaly") for what in told)
+        reported = [each["what"] for each in answer["answer"]["happenings"]]
+        assert reported[0] == "order placed"
+        assert "payment event applied" in reported
+        assert any(what.startswith("anomaly") for what in reported)
         assert "canary7f3a" not in json.dumps(answer)
         times = [each["at"] for each in answer["answer"]["happenings"]]
         assert times == sorted(times)
@@ -394,20 +394,20 @@ class TestStories:
         )
         mark_refused(conn, not_done.key, refusal="too late")
         tell(app, number, "partially_refunded", minute=2, amount_rupiah=50_000, refund_id=done.key)
-        story = ask(app, requests.ShowOrder(order_number=number))
-        assert story is not None
-        told = [(each.what, each.detail) for each in story.happenings]
-        assert ("refund requested", f"standard_webhooks, Rp50.000, now refused: too late ({not_done.key})") in told
-        assert ("refund requested", f"standard_webhooks, Rp50.000, now booked ({done.key})") in told
-        assert ("refund booked", f"Rp50.000 ({done.key})") in told
-        assert "invoice number taken" in [what for what, _ in told]
+        timeline = ask(app, requests.ShowOrder(order_number=number))
+        assert timeline is not None
+        reported = [(each.what, each.detail) for each in timeline.happenings]
+        assert ("refund requested", f"standard_webhooks, Rp50.000, now refused: too late ({not_done.key})") in reported
+        assert ("refund requested", f"standard_webhooks, Rp50.000, now booked ({done.key})") in reported
+        assert ("refund booked", f"Rp50.000 ({done.key})") in reported
+        assert "invoice number taken" in [what for what, _ in reported]
 
     def test_an_expiry_is_told(self, app: App, conn: Connection) -> None:
         number = new_order(conn)
         expire(asking(app)[0], number)
-        story = ask(app, requests.ShowOrder(order_number=number))
-        assert story is not None
-        assert "order expired" in [each.what for each in story.happenings]
+        timeline = ask(app, requests.ShowOrder(order_number=number))
+        assert timeline is not None
+        assert "order expired" in [each.what for each in timeline.happenings]
 
     def test_what_is_not_there_is_said_to_be_not_there(self, app: App) -> None:
         for event in (
@@ -481,7 +481,7 @@ class TestTheEntryPoint:
         job = dead_job(conn)
         app = make_app(database_url)
         monkeypatch.setattr("oncall.lambda_function.get_app", lambda _: app)
-        event = redrive(death(job)).model_dump(mode="json")
+        event = redrive(ref(job)).model_dump(mode="json")
         assert lambda_handler(event, Context())["ok"] is True  # type: ignore[arg-type]
         app.database.close()
         assert conn.execute("SELECT invocation_id FROM operations_audit").fetchone() == ("invocation-7",)

@@ -135,9 +135,9 @@ def test_a_full_run_tells_nobody_what_others_said(database_url: str, order: str,
     ((body, attributes),) = found["letters"]
     assert json.loads(body)["payload"] == {"order_number": order}
     assert (attributes["error_class"], attributes["release"]) == ("ProviderError", "1.2.3")
-    told = "".join(found["said"])
+    reported = "".join(found["said"])
     for part in ("ProviderError", order, "wrong_amount", "1 of 1 redriven"):
-        assert part in told
+        assert part in reported
     operations = {entry["operation"] for entry in found["audited"]}
     assert operations == {
         *("close_quarantined", "resolve_anomaly", "redrive", "retry_now", "cancel"),

@@ -93,5 +93,5 @@ class TestReconcile:
         assert result.exit_code == 0
         assert number in result.stdout
         assert result.stdout.endswith("0 fixed, 1 to review.\n")
-        told = json.loads(run("reconcile", "--json").stdout)
-        assert told == {"mended": [], "findings": [["order_differs_from_payment", number]], "finished": True}
+        reported = json.loads(run("reconcile", "--json").stdout)
+        assert reported == {"mended": [], "findings": [["order_differs_from_payment", number]], "finished": True}

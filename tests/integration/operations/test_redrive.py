@@ -26,7 +26,7 @@ from tests.fakes.queue import MemoryQueue
 from tests.integration.operations import redrive_kills
 from tests.integration.operations.redrive_kills import redrive_everything
 from tests.support import crash_process, ledger
-from tests.support.aws import PATIENT, create_queue
+from tests.support.aws import LONG_TIMEOUTS, create_queue
 from tests.support.forked import Forked
 from tests.support.http import open_app
 from tests.support.oncall import die, oncall_of
@@ -42,7 +42,7 @@ def redrive_all(app: App, **options: bool) -> Redriven:
     return redrive.run(which_jobs(None), dry_run=False)
 
 
-def bury_stale_jobs(conn: Connection) -> None:
+def dead_letter_stale_jobs(conn: Connection) -> None:
     """Leave dead jobs of five days ago: for orders that ended, were told, or still wait, and for applied events."""
     number = "'SKN-' || lpad(%s::text, 5, '0') || '-' || lpad(n::text, 5, '0')"
     for kind, (name, count) in enumerate(STALE.items()):
@@ -129,7 +129,7 @@ class TestAThousandStaleJobs:
     def test_redriven_twice_and_once_more_in_the_console_have_each_effect_once(
         self, database_url: str, conn: Connection
     ) -> None:
-        bury_stale_jobs(conn)
+        dead_letter_stale_jobs(conn)
         with open_app(database_url, max_connections=4) as app:
             shop = Shop(app)
             shop.relay()
@@ -156,7 +156,7 @@ class TestAThousandStaleJobs:
 
 class TestARedriveInTheConsole:
     def test_brings_jobs_back_that_carry_their_current_number(self, database_url: str, conn: Connection) -> None:
-        bury_stale_jobs(conn)
+        dead_letter_stale_jobs(conn)
         with open_app(database_url, max_connections=4) as app:
             shop = Shop(app)
             shop.relay()
@@ -168,12 +168,12 @@ class TestARedriveInTheConsole:
     def test_works_over_real_sqs_messages(
         self, database_url: str, aws: AwsSession, aws_endpoint: str, tmp_path: Path
     ) -> None:
-        environ = surroundings(database_url, aws, aws_endpoint, tmp_path)
+        environ = local_environment(database_url, aws, aws_endpoint, tmp_path)
         app = crash_process.make_app(environ)
         with app.database.connection() as conn:
             (number,) = place_dead(conn, 1)
         crash_process.relay_once(app)
-        sqs = aws.client("sqs", PATIENT)
+        sqs = aws.client("sqs", LONG_TIMEOUTS)
         (letter,) = sqs.receive_message(
             QueueUrl=environ["DEAD_LETTER_QUEUE_URL"], MessageAttributeNames=["All"], WaitTimeSeconds=2
         )["Messages"]
@@ -189,7 +189,7 @@ class TestARedriveInTheConsole:
         app.database.close()
 
 
-def surroundings(database_url: str, aws: AwsSession, aws_endpoint: str, folder: Path) -> dict[str, str]:
+def local_environment(database_url: str, aws: AwsSession, aws_endpoint: str, folder: Path) -> dict[str, str]:
     """The environment of a process of the system."""
     mail = folder / "mails"
     mail.touch()
@@ -227,7 +227,7 @@ class TestARunThatIsKilled:
         times: Times,
         random_seed: int,
     ) -> None:
-        environ = surroundings(database_url, aws, aws_endpoint, tmp_path)
+        environ = local_environment(database_url, aws, aws_endpoint, tmp_path)
         kills, jobs = times(short=10, long=50), times(short=60, long=160)
         place_dead(conn, jobs)
         killer = Forked(redrive_kills.main, kills, random_seed, environ={**os.environ, **environ})

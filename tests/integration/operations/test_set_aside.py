@@ -90,7 +90,7 @@ class TestSettingAside:
         change = ask(app, SetAsideEvent(event_id=event, even_paid=True, **WHO))
         assert change.counts == {"set_aside": 1, "jobs_cancelled": 1}
         assert alarms(app) == {}
-        assert checked(app).mended == ()
+        assert checked(app).repaired == ()
         assert job_states(conn) == ["cancelled"]
         assert audit(conn) == [("set_aside_event", WHO["reason"], change.counts)]
 
@@ -189,7 +189,7 @@ class TestGivingItsJobUp:
         assert job_states(conn) == ["dead_letter"]
         assert run(*command, job, "--reason", "x", "--even-paid").exit_code == 0
         assert (job_states(conn), alarms(app)) == (["cancelled"], {})
-        assert checked(app).mended == ()
+        assert checked(app).repaired == ()
 
     def test_leaves_the_event_alone_where_the_job_moved_on(self, app: App, conn: Connection, owner: Connection) -> None:
         stray(app, conn, owner, status="expired")
@@ -249,11 +249,11 @@ class TestTheCommands:
         self, run: Run, app: App, conn: Connection, owner: Connection
     ) -> None:
         event = str(stray(app, conn, owner))
-        told = run("payments", "set-aside", event[:20], "--reason", "x")
-        assert told.exit_code == 1
-        assert "--even-paid" in told.stdout
-        told = run("payments", "set-aside", event[:20], "--reason", "x", "--even-paid")
-        assert (told.exit_code, told.stdout) == (0, "Set aside; nothing waits for it any more.\n")
+        reported = run("payments", "set-aside", event[:20], "--reason", "x")
+        assert reported.exit_code == 1
+        assert "--even-paid" in reported.stdout
+        reported = run("payments", "set-aside", event[:20], "--reason", "x", "--even-paid")
+        assert (reported.exit_code, reported.stdout) == (0, "Set aside; nothing waits for it any more.\n")
         assert "Set aside by people" in run("payments", "list").stdout
         again = run("payments", "set-aside", event, "--reason", "x", "--even-paid", "--json")
         assert (again.exit_code, json.loads(again.stdout)) == (1, {"set_aside": 0, "quarantined": 1})

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from psycopg import Connection
 
-from oncall.requests import Death, Redrive
+from oncall.requests import DeadLetterRef, Redrive
 from skincare.app import App
 from skincare.deployment.queues import QueueName
 from skincare.jobs.catalog import BUDGETS
@@ -119,7 +119,7 @@ def test_a_redrive_can_be_followed_from_the_engineer_to_the_order(
     lease.claim(conn, {job_id: None}, token=token, lease=ledger.MINUTE)
     lease.settle(conn, {job_id: DeadLetter("ProviderGone", "the provider is gone")}, token=token)
     with recorded_log() as log:
-        ask(system, Redrive(claimed_identity=ME, deaths=[Death(job_id=job_id, dead_letter_no=1)]))
+        ask(system, Redrive(claimed_identity=ME, deaths=[DeadLetterRef(job_id=job_id, dead_letter_no=1)]))
         (message,) = pair.source.receive(limit=10, wait=timedelta(0))
         make_worker(system, QueueName.NOTIFICATIONS).run([message], time_left=plenty)
     done, completed = line(log, "operations.done"), line(log, "job.completed")

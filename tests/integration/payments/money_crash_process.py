@@ -21,7 +21,7 @@ from skincare.payments.expiry import repository as expiry
 from skincare.payments.expiry import service as expiry_service
 from skincare.payments.models import Attempt, Closing, EventStatus, Refund, Report
 from skincare.payments.refunds import repository as refunds
-from skincare.payments.unknown_words import repository as unknown_words
+from skincare.payments.unknown_statuses import repository as unknown_statuses
 from tests.fakes.gateway_client import report_of
 from tests.support import crash_process
 from tests.support.payments import take_in
@@ -63,7 +63,7 @@ POINTS: dict[str, tuple[str, Any, str]] = {
     "event marked": ("apply", payments, "mark_applied"),
     "order saved": ("apply", payments, "save"),
     "refunds booked": ("apply", refunds, "book"),
-    "unknown words looked at": ("apply", unknown_words, "set_aside"),
+    "unknown words looked at": ("apply", unknown_statuses, "set_aside"),
     "timer called off": ("apply", timers, "cancel"),
     "applied": ("apply", process_payment, "apply_event"),
     "apply settled": ("apply", lease, "settle"),

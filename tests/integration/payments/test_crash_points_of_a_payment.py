@@ -7,7 +7,7 @@ import pytest
 from skincare.identifiers import OrderNumber
 from skincare.payments.service import receive
 from tests.support import crash_process
-from tests.support.aws import PATIENT
+from tests.support.aws import LONG_TIMEOUTS
 from tests.support.crash_shop import Shop, shop
 from tests.support.invoices import numbers, text_of
 from tests.support.payments import KNOWN, order_status, payments
@@ -41,7 +41,7 @@ def pay(shop: Shop, number: OrderNumber) -> None:
 
 def files(shop: Shop) -> dict[str, bytes]:
     """Return what is in the bucket, by key."""
-    s3, bucket = shop.aws.client("s3", PATIENT), shop.environ["INVOICE_BUCKET"]
+    s3, bucket = shop.aws.client("s3", LONG_TIMEOUTS), shop.environ["INVOICE_BUCKET"]
     keys = [entry["Key"] for entry in s3.list_objects_v2(Bucket=bucket).get("Contents", [])]
     return {key: s3.get_object(Bucket=bucket, Key=key)["Body"].read() for key in keys}
 
@@ -73,8 +73,10 @@ def test_killed_there_the_payment_has_one_number_one_file_and_its_mail(shop: Sho
         text = text_of(kept[key])
         assert number in text
         assert order_number in text
-    told = shop.conn.execute("SELECT count(*) FROM order_notifications WHERE notification_type = 'payment_received'")
-    assert told.fetchone() == (2,)
+    reported = shop.conn.execute(
+        "SELECT count(*) FROM order_notifications WHERE notification_type = 'payment_received'"
+    )
+    assert reported.fetchone() == (2,)
     completed = shop.conn.execute(
         "SELECT job_type, count(*) FROM jobs WHERE state = 'completed' GROUP BY 1 ORDER BY 1"
     ).fetchall()

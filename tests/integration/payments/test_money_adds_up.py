@@ -103,7 +103,7 @@ class TestAnOrderWithAnyHistory:
             report_of(reference, two, occurred_at=report_of(reference).occurred_at.replace(hour=4)),  # type: ignore[union-attr]
             report_of(reference, two, EventStatus.REFUNDED, TOTAL, **refund),  # type: ignore[arg-type]
         )
-        told: list[Callable[[], None]] = [
+        reported: list[Callable[[], None]] = [
             lambda: tell(app, number, "paid", one),
             lambda: tell(app, number, "paid", two, minute=60),
             lambda: tell(app, number, "refunded", two, minute=61, refund_id=refund["refund_key"]),
@@ -114,7 +114,7 @@ class TestAnOrderWithAnyHistory:
         at = data.draw(st.integers(0, len(history)))
         for chosen in [*history[:at], None, *history[at:]]:
             if chosen is not None:
-                told[chosen]()
+                reported[chosen]()
                 continue
             try:
                 expire(app, number)
@@ -135,9 +135,9 @@ class TestARefundedOrder:
         Only where the order counted as refunded meanwhile does a person look at it.
         """
         number = new_order(conn)
-        told = [("paid", "earlier", 1), ("paid", "later", 2), ("refunded", "later", 3)]
+        reported = [("paid", "earlier", 1), ("paid", "later", 2), ("refunded", "later", 3)]
         for index in history:
-            status, transaction, minute = told[index]
+            status, transaction, minute = reported[index]
             tell(app, number, status, transaction, minute=minute)
         assert (order_status(conn, number), money(conn, number)) == ("paid", (2 * TOTAL, TOTAL, 0, TOTAL))
         rung = [("paid_again", "review", TOTAL, TOTAL, 0)]

@@ -111,14 +111,16 @@ def timer(till: Till) -> str:
     return str(row[0])
 
 
-@pytest.mark.parametrize("told_again", [False, True])
+@pytest.mark.parametrize("reported_again", [False, True])
 @pytest.mark.parametrize("point", points_of("take in"))
-def test_killed_while_it_takes_in_an_event_the_order_is_paid_once(till: Till, point: str, *, told_again: bool) -> None:
+def test_killed_while_it_takes_in_an_event_the_order_is_paid_once(
+    till: Till, point: str, *, reported_again: bool
+) -> None:
     """The gateway got no answer, so it comes again; once the event is stored that is not needed."""
     till.kill_at(point)
     stored = till.conn.execute("SELECT count(*) FROM payment_events").fetchone() == (1,)
     assert stored == (point != "signature checked")
-    if told_again or not stored:
+    if reported_again or not stored:
         till.pay()
     till.come_to_rest()
     assert payments(till.conn) == [("one", "paid", TOTAL, 0, True)]

@@ -10,7 +10,7 @@ from psycopg import Connection
 
 from skincare.app import App
 from skincare.identifiers import OrderNumber
-from skincare.operations.repository import backlog, stories
+from skincare.operations.repository import backlog, timelines
 from skincare.payments import repository
 from skincare.payments.anomalies.repository import open_work
 from skincare.payments.answers.service import keep
@@ -18,7 +18,7 @@ from skincare.payments.errors import RefundNotPossible, WebhookContested
 from skincare.payments.models import EventStatus
 from skincare.payments.refunds.models import RefundRequest
 from skincare.payments.service import receive
-from skincare.payments.unknown_words.repository import FLAW
+from skincare.payments.unknown_statuses.repository import FLAW
 from tests.fakes.gateway_client import report_of
 from tests.support.payments import (
     KNOWN,
@@ -273,10 +273,10 @@ class TestAnEventThatWasCorrected:
         return number
 
     def test_is_told_as_evidence_and_its_effect_as_the_gateways_word(self, app: App, conn: Connection) -> None:
-        story = stories.order(conn, self.forge(app, conn))
-        assert story is not None
+        timeline = timelines.order(conn, self.forge(app, conn))
+        assert timeline is not None
         told: dict[str, list[Any]] = {}
-        for each in story.happenings:
+        for each in timeline.happenings:
             told.setdefault(each.what, []).append(each.detail)
         assert any("midtrans reports voided" in detail for detail in told["payment event received"])
         assert all(detail.startswith("midtrans paid, Rp150.000") for detail in told["payment event applied"])

@@ -34,7 +34,7 @@ TOTAL = 150_000
 ASKED = pytest.mark.parametrize("gateway", ["midtrans", "xendit"])
 
 
-def told(app: App, attempt: Attempt, gateway: str = "midtrans", **changes: Any) -> None:
+def reported(app: App, attempt: Attempt, gateway: str = "midtrans", **changes: Any) -> None:
     """A truly signed webhook about an attempt."""
     name = {"midtrans": "order_id", "xendit": "external_id"}[gateway]
     take_in(app, gateway, **{name: attempt.reference} | changes)
@@ -72,7 +72,7 @@ class TestAnEventThatIsConfirmed:
         number = new_order(conn)
         attempt = make_attempt(conn, number, gateway)
         gateway_of(app, gateway).pay(attempt)
-        told(app, attempt, gateway)
+        reported(app, attempt, gateway)
         apply(app)
         assert order_status(conn, number) == "paid"
         assert payments(conn) == [("transaction-1", "paid", TOTAL, 0, True)]
@@ -82,7 +82,7 @@ class TestAnEventThatIsConfirmed:
         number = new_order(conn)
         first, second = make_attempt(conn, number), make_attempt(conn, number)
         gateway_of(app, "midtrans").pay(first)
-        told(app, first)
+        reported(app, first)
         apply(app)
         assert [asked.reference for asked in gateway_of(app, "midtrans").asked] == [f"{number}.1"]
         assert second.reference == f"{number}.2"
@@ -101,7 +101,7 @@ class TestAnEventThatIsConfirmed:
         number = new_order(conn)
         attempt = make_attempt(conn, number)
         gateway_of(app, "midtrans").pay(attempt)
-        told(app, attempt, transaction_status="pending", status_code="201")
+        reported(app, attempt, transaction_status="pending", status_code="201")
         apply(app)
         assert order_status(conn, number) == "paid"
         assert evidence(conn) == [("pending", TOTAL, "paid", TOTAL, True)]
@@ -124,7 +124,7 @@ class TestAnEventThatIsConfirmed:
             "r": {"transaction_status": "refund", "refund_key": "refund-1", "refund_amount": "150000.00"},
         }
         for event in order:
-            told(app, attempt, **bodies[event])
+            reported(app, attempt, **bodies[event])
             apply(app)
         assert len(events(conn)) == 3
         assert (order_status(conn, number), anomalies(conn)) == ("refunded", [])
@@ -135,7 +135,7 @@ class TestAnEventThatIsConfirmed:
         attempt = make_attempt(conn, number)
         word = replace(report_of(attempt.reference, amount_rupiah=1_000), occurred_at=None)
         gateway_of(app, "midtrans").tell(attempt.reference, word)
-        told(app, attempt)
+        reported(app, attempt)
         apply(app)
         assert order_status(conn, number) == "pending"
         assert anomalies(conn) == [("wrong_amount", "refund", TOTAL, 1_000, 1_000)]
@@ -151,7 +151,7 @@ class TestAnEventThatIsConfirmed:
             attempt = make_attempt(conn, number)
             paid = report_of(attempt.reference, transaction, occurred_at=NOW + timedelta(minutes=minute))
             gateway.tell(attempt.reference, paid)
-            told(app, attempt, transaction_id=transaction, transaction_time=f"20{26 - minute}-01-15 09:59:58")
+            reported(app, attempt, transaction_id=transaction, transaction_time=f"20{26 - minute}-01-15 09:59:58")
             apply(app)
         assert payments(conn) == [("one", "paid", TOTAL, 0, True), ("two", "paid", TOTAL, 0, False)]
 
@@ -162,13 +162,13 @@ class TestAnEventThatIsConfirmed:
         number = new_order(conn)
         attempt = make_attempt(conn, number)
         info = {"original_amount": str(original), "gross_amount": TOTAL + 705, "customer_imposed_payment_fee": "705"}
-        told_there: dict[str, Any] = {
+        reported_there: dict[str, Any] = {
             "gross_amount": f"{TOTAL + 705}.00",
             "metadata": {"extra_info": {"gross_amount_info": info}},
         }
-        status_there = dict(BODIES["midtrans"]) | told_there | {"order_id": attempt.reference}
+        status_there = dict(BODIES["midtrans"]) | reported_there | {"order_id": attempt.reference}
         with ScriptedService(http(200, status_there)) as service:
-            told(app, attempt, **told_there)
+            reported(app, attempt, **reported_there)
             run_jobs(replace(app, gateways={"midtrans": MidtransClient(service.url, service.url, secrets=KNOWN)}))
         # A breakdown that does not add up to the gross amount is worth nothing.
         paid = (TOTAL, []) if status == "paid" else (TOTAL + 705, ["wrong_amount"])
@@ -183,9 +183,9 @@ class TestAForgedStatus:
         number = new_order(conn)
         attempt = make_attempt(conn, number)
         gateway_of(app, "midtrans").pay(attempt)
-        told(app, attempt)
+        reported(app, attempt)
         apply(app)
-        told(app, attempt, transaction_status="refund", refund_key="made-up", refund_amount="150000.00")
+        reported(app, attempt, transaction_status="refund", refund_key="made-up", refund_amount="150000.00")
         with pytest.raises(EventUnconfirmed):
             apply(app)
         assert (order_status(conn, number), anomalies(conn)) == ("paid", [])
@@ -196,9 +196,9 @@ class TestAForgedStatus:
         number = new_order(conn)
         attempt = make_attempt(conn, number)
         gateway_of(app, "midtrans").pay(attempt)
-        told(app, attempt)
+        reported(app, attempt)
         apply(app)
-        told(app, attempt, transaction_status=status)
+        reported(app, attempt, transaction_status=status)
         apply(app)
         assert (order_status(conn, number), anomalies(conn)) == ("paid", [])
         assert payments(conn) == [("transaction-1", "paid", TOTAL, 0, True)]
@@ -207,8 +207,8 @@ class TestAForgedStatus:
         number = new_order(conn)
         attempt = make_attempt(conn, number)
         gateway_of(app, "midtrans").tell(attempt.reference, report_of(attempt.reference, status=EventStatus.FAILED))
-        told(app, attempt, transaction_status="cancel")
-        told(app, attempt, transaction_status="settlement")
+        reported(app, attempt, transaction_status="cancel")
+        reported(app, attempt, transaction_status="settlement")
         apply(app)
         assert order_status(conn, number) == "pending"
         assert payments(conn) == [("transaction-1", "failed", 0, 0, False)]
@@ -217,7 +217,7 @@ class TestAForgedStatus:
         number = new_order(conn)
         attempt = make_attempt(conn, number)
         gateway_of(app, "midtrans").pay(attempt)
-        told(app, attempt, transaction_status="chargeback")
+        reported(app, attempt, transaction_status="chargeback")
         with pytest.raises(EventUnconfirmed):
             apply(app)
         assert (order_status(conn, number), anomalies(conn)) == ("pending", [])
@@ -242,7 +242,7 @@ class TestAnEventThatIsNotConfirmed:
         gateway_of(app, "midtrans").tell(
             attempt.reference, *(replace(report, order_number=number) for report in reports)
         )
-        told(app, attempt)
+        reported(app, attempt)
         with pytest.raises(EventUnconfirmed):
             again(app)
         assert (order_status(conn, number), payments(conn)) == ("pending", [])
@@ -262,7 +262,7 @@ class TestAnEventThatIsNotConfirmed:
         number = new_order(conn)
         attempt = make_attempt(conn, number)
         gateway_of(app, "midtrans").fail_next(GatewayUnavailable("midtrans", "timeout"))
-        told(app, attempt)
+        reported(app, attempt)
         with pytest.raises(GatewayUnavailable):
             apply(app)
         assert order_status(conn, number) == "pending"
@@ -270,7 +270,7 @@ class TestAnEventThatIsNotConfirmed:
     @ASKED
     def test_moves_no_money_where_nobody_can_be_asked(self, app: App, conn: Connection, gateway: str) -> None:
         attempt = make_attempt(conn, new_order(conn), gateway)
-        told(app, attempt, gateway)
+        reported(app, attempt, gateway)
         with pytest.raises(GatewayNotConfigured, match=f"GATEWAY_URL_{gateway.upper()}"):
             apply(replace(app, gateways={}))
         assert payments(conn) == []
@@ -292,7 +292,7 @@ class TestAsking:
             )
 
         gateway.while_asked = look
-        told(app, attempt)
+        reported(app, attempt)
         apply(app)
         assert seen == [(0,)]
 
@@ -318,7 +318,7 @@ class TestAsking:
     def test_names_the_transaction_of_the_event(self, app: App, conn: Connection) -> None:
         attempt = make_attempt(conn, new_order(conn))
         gateway_of(app, "midtrans").pay(attempt)
-        told(app, attempt)
+        reported(app, attempt)
         apply(app)
         assert gateway_of(app, "midtrans").named == ["transaction-1"]
 
@@ -326,7 +326,7 @@ class TestAsking:
         """The setting comes with a deploy: until then nothing is given up."""
         number = new_order(conn)
         attempt = make_attempt(conn, number)
-        told(app, attempt)
+        reported(app, attempt)
         jobs = list(publisher_of(app).jobs)
         with recorded_log() as log, pytest.raises(GatewayNotConfigured) as raised:
             apply(replace(app, gateways={}))

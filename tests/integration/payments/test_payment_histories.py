@@ -31,15 +31,15 @@ class TestAnyHistory:
         phases=[Phase.generate],
         suppress_health_check=[HealthCheck.function_scoped_fixture],
     )
-    @given(told=EVENTS, data=st.data())
+    @given(reported=EVENTS, data=st.data())
     def test_ends_the_same_with_one_mail_and_one_invoice(
-        self, shop: Shop, conn: Connection, told: list[tuple[str, str, int, int]], data: st.DataObject
+        self, shop: Shop, conn: Connection, reported: list[tuple[str, str, int, int]], data: st.DataObject
     ) -> None:
         ends = set()
         for _ in range(2):
             number = new_order(conn)
-            for index in data.draw(st.permutations(range(len(told)))):
-                status, transaction, minute, amount = told[index]
+            for index in data.draw(st.permutations(range(len(reported)))):
+                status, transaction, minute, amount = reported[index]
                 refund = {"refund_id": f"{number}-{index % 3}"} if "refunded" in status else {}
                 shop.tell(number, str(index), status, transaction, minute, amount_rupiah=amount, **refund)
                 for name in data.draw(st.sets(st.sampled_from([QueueName.PAYMENTS, QueueName.NOTIFICATIONS]))):

@@ -90,13 +90,13 @@ class TestStartingAPayment:
         tell(app, OrderNumber(f"{number}.1"), "expired")
         assert start(app, number).body["redirect_url"].endswith(f"{number}.2")
 
-    @pytest.mark.parametrize("told", [("{0}.1", "failed"), ("{0}.7", "expired"), ("{0}", "expired")])
+    @pytest.mark.parametrize("reported", [("{0}.1", "failed"), ("{0}.7", "expired"), ("{0}", "expired")])
     def test_stays_with_an_attempt_that_can_still_be_paid(
-        self, app: App, conn: Connection, told: tuple[str, str]
+        self, app: App, conn: Connection, reported: tuple[str, str]
     ) -> None:
         number = new_order(conn)
         first = start(app, number)
-        tell(app, OrderNumber(told[0].format(number)), told[1])
+        tell(app, OrderNumber(reported[0].format(number)), reported[1])
         assert start(app, number).body == first.body
 
     def test_tells_nobody_else_where_the_page_is(self, app: App, conn: Connection) -> None:

@@ -63,9 +63,9 @@ def amount_of(cell: Cell) -> int:
 class TestTheTruthTable:
     def test_has_a_cell_for_every_event_in_every_state(self) -> None:
         seen = {(cell.of_the_payer, cell.state, cell.event) for cell in cells()}
-        told = {*(str(status) for status in EventStatus), "paid, other amount"}
-        assert seen == {(False, str(state), event) for state in OrderStatus for event in told} | {
-            (True, state, event) for state in PAID_STATES for event in told
+        reported = {*(str(status) for status in EventStatus), "paid, other amount"}
+        assert seen == {(False, str(state), event) for state in OrderStatus for event in reported} | {
+            (True, state, event) for state in PAID_STATES for event in reported
         }
 
     def test_is_what_happens(self, app: App, conn: Connection) -> None:

@@ -55,7 +55,7 @@ def start(app: App, number: str, way: str | None = None) -> Answer:
     return Client(app, ANI).request("POST", f"/v1/orders/{number}/payment", query=query)
 
 
-def told(app: App, number: str) -> datetime | None:
+def reported(app: App, number: str) -> datetime | None:
     """Until when the order says that it may be paid."""
     answer = Client(app, ANI).get(f"/v1/orders/{number}")
     text = answer.body["expires_at"]
@@ -101,7 +101,7 @@ class TestTheEndOfAnOrder:
         first = ani.order("k-1").body
         number = first["order_number"]
         end = placed(conn, number) + WINDOW
-        assert datetime.fromisoformat(first["expires_at"]) == end == told(app, number)
+        assert datetime.fromisoformat(first["expires_at"]) == end == reported(app, number)
         assert ani.get("/v1/orders").body["data"][0]["expires_at"] == first["expires_at"]
         assert ani.order("k-1").body == first
         assert goes_off(conn, number) == end + timedelta(minutes=15)
@@ -112,7 +112,7 @@ class TestTheEndOfAnOrder:
         ani = Client(app, ANI)
         ani.put_item(make_product(conn).sku)
         number = ani.order().body["order_number"]
-        assert told(app, number) == placed(conn, number) + timedelta(minutes=15)
+        assert reported(app, number) == placed(conn, number) + timedelta(minutes=15)
         assert goes_off(conn, number) == placed(conn, number) + timedelta(minutes=30)
 
     @pytest.mark.parametrize("status", ["paid", "cancelled", "expired", "refunded", "partially_refunded"])
@@ -120,7 +120,7 @@ class TestTheEndOfAnOrder:
         self, app: App, conn: Connection, number: OrderNumber, status: str
     ) -> None:
         conn.execute("UPDATE orders SET status = %s", [status])
-        assert told(app, number) is None
+        assert reported(app, number) is None
 
     def test_is_that_of_the_gateways_page(
         self, app: App, conn: Connection, number: OrderNumber, gateway: FakeGatewayClient
@@ -179,7 +179,7 @@ class TestAWayToPay:
         let_pass(conn, timedelta(minutes=30))
         answer = start(app, number, way)
         end = placed(conn, number) + window
-        assert datetime.fromisoformat(answer.body["expires_at"]) == end == told(app, number)
+        assert datetime.fromisoformat(answer.body["expires_at"]) == end == reported(app, number)
         assert [attempt.expires_at for attempt in gateway.started] == [end]
         assert goes_off(conn, number) == end + EXPIRY_GRACE
         assert timer_state(conn, number) == "pending"
@@ -194,7 +194,7 @@ class TestAWayToPay:
     def test_may_come_in_the_last_moment(self, app: App, conn: Connection, number: OrderNumber) -> None:
         let_pass(conn, timedelta(minutes=59, seconds=30))
         assert start(app, number, "counter").status == 200
-        assert told(app, number) == placed(conn, number) + COUNTER
+        assert reported(app, number) == placed(conn, number) + COUNTER
 
     def test_comes_too_late_after_the_end(self, app: App, conn: Connection, number: OrderNumber) -> None:
         let_pass(conn, timedelta(minutes=60))
@@ -204,13 +204,13 @@ class TestAWayToPay:
     def test_changes_nothing_while_a_page_is_open(self, app: App, conn: Connection, number: OrderNumber) -> None:
         first = start(app, number)
         assert start(app, number, "bank_transfer").body == first.body
-        assert told(app, number) == placed(conn, number) + WINDOW
+        assert reported(app, number) == placed(conn, number) + WINDOW
 
     def test_never_takes_time_away(self, app: App, conn: Connection, number: OrderNumber) -> None:
         start(app, number, "bank_transfer")
         tell(app, OrderNumber(f"{number}.1"), "expired")
         start(app, number, "counter")
-        assert told(app, number) == placed(conn, number) + BANK
+        assert reported(app, number) == placed(conn, number) + BANK
 
     def test_leaves_the_order_as_it_is_where_no_page_can_be_opened(
         self, app: App, conn: Connection, number: OrderNumber
@@ -221,7 +221,7 @@ class TestAWayToPay:
         let_pass(conn, timedelta(minutes=59, seconds=55))
         assert start(short, number, "counter").code == "order_not_payable"
         end = placed(conn, number) + WINDOW
-        assert (told(app, number), goes_off(conn, number)) == (end, end + EXPIRY_GRACE)
+        assert (reported(app, number), goes_off(conn, number)) == (end, end + EXPIRY_GRACE)
 
     def test_of_an_order_that_was_closed_extends_nothing(self, app: App, conn: Connection, number: OrderNumber) -> None:
         orders.cancel(conn, UserId(ANI), number)
@@ -231,7 +231,7 @@ class TestAWayToPay:
     def test_of_somebody_else_is_unknown(self, app: App, conn: Connection, number: OrderNumber) -> None:
         answer = Client(app, "budi").request("POST", f"/v1/orders/{number}/payment", query="way_to_pay=bank_transfer")
         assert answer.code == "order_unknown"
-        assert told(app, number) == placed(conn, number) + WINDOW
+        assert reported(app, number) == placed(conn, number) + WINDOW
 
     def test_keeps_the_order_also_where_somebody_let_its_timer_go_off(
         self, app: App, conn: Connection, number: OrderNumber
@@ -265,7 +265,7 @@ class TestAReferenceThatIsTaken:
         answer = start(app, number, way)
         end = placed(conn, number) + max(window, WINDOW if before is None else COUNTER)
         assert answer.body["redirect_url"].endswith(f"{number}.2")
-        assert datetime.fromisoformat(answer.body["expires_at"]) == end == told(app, number)
+        assert datetime.fromisoformat(answer.body["expires_at"]) == end == reported(app, number)
         assert [(attempt.attempt_no, attempt.expires_at) for attempt in gateway.started] == [(2, end)]
         assert goes_off(conn, number) == end + EXPIRY_GRACE
 
@@ -293,7 +293,7 @@ class TestAReferenceThatIsTaken:
         gateway.fail_next(ReferenceTaken("standard_webhooks"))
         assert start(app, number, "bank_transfer").status == 503
         end = placed(conn, number) + WINDOW
-        assert (told(app, number), goes_off(conn, number)) == (end, end + EXPIRY_GRACE)
+        assert (reported(app, number), goes_off(conn, number)) == (end, end + EXPIRY_GRACE)
 
 
 class TestAScript:
@@ -329,19 +329,19 @@ class TestAScript:
                 if pages:
                     tell(app, OrderNumber(f"{number}.{pages}"), "expired", f"t-{pages}")
             else:
-                before = told(app, number)
+                before = reported(app, number)
                 answer = start(app, number, detail if isinstance(detail, str) else None)
                 if answer.status == 200:
-                    end = told(app, number)
+                    end = reported(app, number)
                     assert datetime.fromisoformat(answer.body["expires_at"]) == end
                     if not answer.body["redirect_url"].endswith(f".{pages}"):
                         pages += 1
                         asked.add(detail)
                 else:
-                    assert told(app, number) == before
+                    assert reported(app, number) == before
             windows = {None: WINDOW, "bank_transfer": BANK, "counter": COUNTER}
             longest = max((windows[str(way) if way else None] for way in asked), default=WINDOW)
-            end = told(app, number)
+            end = reported(app, number)
             assert end == placed(conn, number) + longest
             assert end <= placed(conn, number) + DAY
             assert goes_off(conn, number) == end + EXPIRY_GRACE

@@ -49,8 +49,8 @@ def age(owner: Connection, time: timedelta) -> None:
     owner.execute("UPDATE orders SET created_at = created_at - %(t)s, expires_at = expires_at - %(t)s", {"t": time})
 
 
-def mended(app: App) -> list[tuple[str, str]]:
-    return [(each.kind, each.order_number) for each in checked(app).mended]
+def repaired(app: App) -> list[tuple[str, str]]:
+    return [(each.kind, each.order_number) for each in checked(app).repaired]
 
 
 def found(app: App) -> list[tuple[str, str | None]]:
@@ -66,17 +66,17 @@ class TestWhatIsMended:
         number = new_order(conn)
         take_in(app, order_number=number)
         age(owner, HOUR)
-        assert mended(app) == []
+        assert repaired(app) == []
         conn.execute("DELETE FROM jobs WHERE job_type = 'process_payment'")
-        assert mended(app) == [("process_payment", number)]
-        assert mended(app) == []
+        assert repaired(app) == [("process_payment", number)]
+        assert repaired(app) == []
         payload = conn.execute("SELECT payload FROM jobs WHERE job_type = 'process_payment'").fetchall()
         assert payload == [({"event_id": str(event)},) for (event,) in conn.execute("SELECT id FROM payment_events")]
 
     def test_is_no_event_of_this_moment(self, app: App, conn: Connection) -> None:
         take_in(app, order_number=new_order(conn))
         conn.execute("DELETE FROM jobs WHERE job_type = 'process_payment'")
-        assert mended(app) == []
+        assert repaired(app) == []
 
     def test_is_no_event_whose_job_is_dead_for_a_person_has_that(
         self, app: App, conn: Connection, owner: Connection
@@ -84,7 +84,7 @@ class TestWhatIsMended:
         take_in(app, order_number=new_order(conn))
         conn.execute("UPDATE jobs SET state = 'dead_letter' WHERE job_type = 'process_payment'")
         age(owner, 25 * HOUR)
-        assert mended(app) == []
+        assert repaired(app) == []
         assert [kind for kind, _ in found(app)] == ["event_not_applied"]
 
     def test_is_a_refund_whose_job_is_gone(self, app: App, conn: Connection, owner: Connection) -> None:
@@ -92,19 +92,19 @@ class TestWhatIsMended:
         tell(app, number, "paid")
         ask_for_refund(app, RefundRequest(number, "x", "x"))
         age(owner, HOUR)
-        assert mended(app) == []
+        assert repaired(app) == []
         conn.execute("DELETE FROM jobs WHERE job_type = 'send_refund'")
-        assert mended(app) == [("send_refund", number)]
-        assert mended(app) == []
+        assert repaired(app) == [("send_refund", number)]
+        assert repaired(app) == []
 
     def test_is_an_unpaid_order_whose_timer_is_gone(self, app: App, conn: Connection, owner: Connection) -> None:
         number = new_order(conn)
         conn.execute("DELETE FROM jobs WHERE job_type = 'expire_order'")
         age(owner, timedelta(minutes=74))
-        assert mended(app) == []
+        assert repaired(app) == []
         age(owner, timedelta(minutes=2))
-        assert mended(app) == [("expire_order", number)]
-        assert mended(app) == []
+        assert repaired(app) == [("expire_order", number)]
+        assert repaired(app) == []
 
     def test_is_no_order_that_has_more_time_by_its_way_to_pay(
         self, app: App, conn: Connection, owner: Connection
@@ -113,9 +113,9 @@ class TestWhatIsMended:
         conn.execute("DELETE FROM jobs WHERE job_type = 'expire_order'")
         conn.execute("UPDATE orders SET expires_at = created_at + interval '24 hours'")
         age(owner, 24 * HOUR)
-        assert mended(app) == []
+        assert repaired(app) == []
         age(owner, HOUR)
-        assert mended(app) == [("expire_order", number)]
+        assert repaired(app) == [("expire_order", number)]
 
 
 class TestWhatIsFound:

@@ -43,14 +43,14 @@ class Outcome:
     status: str
     on_shelf: int
     credited: int
-    told: tuple[tuple[int, str | None], ...]
+    reported: tuple[tuple[int, str | None], ...]
     """Amount and credit note of each refund that the customer was told of."""
     questioned: bool
     """The reconciliation asks the accountant about its credit notes."""
 
     @property
     def returned(self) -> int:
-        return sum(amount for amount, _ in self.told)
+        return sum(amount for amount, _ in self.reported)
 
 
 def outcome(conn: Connection, number: OrderNumber) -> Outcome:
@@ -61,13 +61,13 @@ def outcome(conn: Connection, number: OrderNumber) -> Outcome:
         [number],
     ).fetchone()
     assert row is not None
-    told = conn.execute(
+    reported = conn.execute(
         "SELECT r.amount_rupiah, r.credit_note FROM order_refunds r JOIN orders o ON o.id = r.order_id"
         " WHERE o.order_number = %s ORDER BY refund_no",
         [number],
     ).fetchall()
     kinds = {each.kind for each in of_payments(conn, None, limit=10_000).findings if each.order_number == number}
-    return Outcome(row[0], row[1], int(row[2]), tuple(told), "credited_though_paid" in kinds)
+    return Outcome(row[0], row[1], int(row[2]), tuple(reported), "credited_though_paid" in kinds)
 
 
 def refund_mails(shop: Shop, number: OrderNumber) -> list[str]:
@@ -93,9 +93,11 @@ def returned_of_payer(settlement: Settlement) -> int:
     return sum(payment.refunded_rupiah for payment in settlement.payments if payment.pays_order)
 
 
-def deliver(shop: Shop, number: OrderNumber, told: Sequence[tuple[str, str, int, int]], data: st.DataObject) -> None:
-    for index in data.draw(st.permutations(range(len(told)))):
-        status, transaction, minute, amount = told[index]
+def deliver(
+    shop: Shop, number: OrderNumber, reported: Sequence[tuple[str, str, int, int]], data: st.DataObject
+) -> None:
+    for index in data.draw(st.permutations(range(len(reported)))):
+        status, transaction, minute, amount = reported[index]
         refund = {"refund_id": f"{number}-{index % 3}"} if "refunded" in status else {}
         shop.tell(number, str(index), status, transaction, minute, amount_rupiah=amount, **refund)
         for name in data.draw(st.sets(st.sampled_from([QueueName.PAYMENTS, QueueName.NOTIFICATIONS]))):
@@ -110,13 +112,13 @@ class TestAnyHistory:
         phases=[Phase.generate],
         suppress_health_check=[HealthCheck.function_scoped_fixture],
     )
-    @given(told=EVENTS, data=st.data())
+    @given(reported=EVENTS, data=st.data())
     def test_leaves_goods_credit_notes_and_mails_that_agree_with_its_end(
-        self, shop: Shop, conn: Connection, told: list[tuple[str, str, int, int]], data: st.DataObject
+        self, shop: Shop, conn: Connection, reported: list[tuple[str, str, int, int]], data: st.DataObject
     ) -> None:
         for threads in (1, shop.threads):
             number = new_order(conn)
-            deliver(replace(shop, threads=threads), number, told, data)
+            deliver(replace(shop, threads=threads), number, reported, data)
             history, found = stages(conn, number), outcome(conn, number)
             end = history[-1]
             # The goods hang on the end alone, whatever came in between.
@@ -135,9 +137,9 @@ class TestAnyHistory:
                     assert found.credited == returned_of_payer(end)
             # Each refund has its mail, and each credit note is told at most once.
             assert refund_mails(shop, number) == sorted(
-                f"Pengembalian dana {rupiah(amount, Locale.ID)} untuk pesanan {number}" for amount, _ in found.told
+                f"Pengembalian dana {rupiah(amount, Locale.ID)} untuk pesanan {number}" for amount, _ in found.reported
             )
-            notes = [note for _, note in found.told if note]
+            notes = [note for _, note in found.reported if note]
             assert len(notes) == len(set(notes))
 
 
@@ -182,9 +184,9 @@ class TestAnotherPaymentThatTakesTheOrderOver:
         assert (found.status, found.credited, found.questioned) == ("paid", 50_000, True)
         self.give_part_back(shop, number, "b", 3)
         found = outcome(conn, number)
-        [note] = [note for _, note in found.told if note]
+        [note] = [note for _, note in found.reported if note]
         assert (found.status, found.credited, found.questioned) == ("partially_refunded", 50_000, False)
-        assert found.told == ((50_000, note), (50_000, None))
+        assert found.reported == ((50_000, note), (50_000, None))
 
     def test_known_before_leaves_the_invoice_whole_until_its_own_refund(self, shop: Shop, conn: Connection) -> None:
         number = new_order(conn)
@@ -205,7 +207,7 @@ class TestAnotherPaymentThatTakesTheOrderOver:
         shop.tell(number, "c", "chargeback", "a", 3)
         shop.work()
         found = outcome(conn, number)
-        assert (found.status, found.credited, found.told) == ("partially_refunded", 50_000, ((50_000, None),))
+        assert (found.status, found.credited, found.reported) == ("partially_refunded", 50_000, ((50_000, None),))
         assert len(refund_mails(shop, number)) == 1
         assert conn.execute("SELECT object_key IS NOT NULL FROM credit_notes").fetchall() == [(True,)]
 

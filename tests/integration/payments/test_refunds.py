@@ -42,7 +42,7 @@ def send(app: App, key: str) -> None:
     send_refund.handle(SendRefund(refund_key=key), app)
 
 
-def told(app: App, number: OrderNumber, refund: RefundRow, *, times: int = 1) -> None:
+def reported(app: App, number: OrderNumber, refund: RefundRow, *, times: int = 1) -> None:
     """The gateway's event of a refund of ours, with its own event key and our refund key."""
     for _ in range(times):
         tell(
@@ -96,7 +96,7 @@ class TestARefund:
         refund = ask_for(app, number, 50_000)
         send(app, refund.key)
         assert (states(conn), order_status(conn, number)) == ([("sent", 50_000)], "paid")
-        told(app, number, refund, times=2)
+        reported(app, number, refund, times=2)
         assert payments(conn) == [("one", "partially_refunded", TOTAL, 50_000, True)]
         assert (states(conn), order_status(conn, number)) == ([("booked", 50_000)], "partially_refunded")
         assert (keys(client), anomalies(conn)) == ([refund.key], [])
@@ -118,7 +118,7 @@ class TestARefund:
         for amount, left in ((60_000, 60_000), (None, 90_000)):
             refund = ask_for(app, number, amount)
             assert refund.amount_rupiah == left
-            told(app, number, refund)
+            reported(app, number, refund)
         assert (order_status(conn, number), payments(conn)[0][3]) == ("refunded", TOTAL)
 
     def test_tells_the_gateway_whose_money_and_under_which_key(
@@ -141,7 +141,7 @@ class TestARefund:
     ) -> None:
         app, client = asking_about(app)
         refund = ask_for(app, number, 50_000)
-        client.while_asked = lambda: told(app, number, refund)
+        client.while_asked = lambda: reported(app, number, refund)
         send(app, refund.key)
         send(app, refund.key)
         assert (states(conn), keys(client)) == ([("booked", 50_000)], [refund.key])
@@ -175,7 +175,7 @@ class TestARefund:
         for _ in range(2):
             send(app, refund.key)
         assert (states(conn), keys(client)) == ([("sent", TOTAL)], [refund.key])
-        told(app, number, refund)
+        reported(app, number, refund)
         assert (states(conn), order_status(conn, number)) == ([("booked", TOTAL)], "refunded")
 
     def test_that_was_refused_twice_is_refused_again(self, app: App, conn: Connection, number: OrderNumber) -> None:
@@ -198,7 +198,7 @@ class TestARefund:
         if then != "asked for":
             send(app, second.key)
         if then == "booked":
-            told(app, number, second)
+            reported(app, number, second)
         with pytest.raises(RefundOvertaken):
             send(app, first.key)
         assert first.key not in keys(client)
@@ -247,7 +247,7 @@ class TestARefund:
         with pytest.raises(RefundOvertaken):
             send(app, refund.key)
         assert (states(conn), keys(client)) == ([("refused", 50_000)], [])
-        told(app, number, refund)  # The answer that was lost said yes: the event still books it.
+        reported(app, number, refund)  # The answer that was lost said yes: the event still books it.
         assert states(conn) == [("booked", 50_000)]
 
     def test_is_sent_beside_another_that_takes_no_money_of_its(
@@ -308,7 +308,7 @@ class TestARequest:
     def test_for_more_than_is_left_is_refused_before_anything_is_sent(
         self, app: App, conn: Connection, number: OrderNumber
     ) -> None:
-        told(app, number, ask_for(app, number, 30_000))
+        reported(app, number, ask_for(app, number, 30_000))
         ask_for(app, number, 30_000)
         for amount in (90_001, TOTAL):
             with pytest.raises(RefundNotPossible, match=r"Rp90\.000 are left"):
@@ -369,7 +369,7 @@ class TestAnAnomaly:
         refund = ask_for(app, number, anomaly_id=anomaly)
         send(app, refund.key)
         assert [kind for kind, *_ in anomalies(conn)] == ["order_closed"]
-        told(app, number, refund)
+        reported(app, number, refund)
         assert (anomalies(conn), states(conn), order_status(conn, number)) == ([], [("booked", TOTAL)], "cancelled")
         with pytest.raises(RefundNotPossible):
             ask_for(app, number, anomaly_id=anomaly)

@@ -246,11 +246,11 @@ class Past:
     fits: bool
     can_close: bool
     is_hidden: bool
-    told: str | None
+    reported: str | None
 
     @property
     def is_found(self) -> bool:
-        return self.said is not None and (not self.is_hidden or self.told == "named")
+        return self.said is not None and (not self.is_hidden or self.reported == "named")
 
     @property
     def pays(self) -> bool:
@@ -259,7 +259,7 @@ class Past:
     @property
     def holds(self) -> bool:
         under_way = self.is_found and self.said is EventStatus.PENDING and not self.can_close
-        return self.is_open or under_way or self.told in {"unconfirmed", "set aside"}
+        return self.is_open or under_way or self.reported in {"unconfirmed", "set aside"}
 
 
 PASTS = st.lists(
@@ -270,7 +270,7 @@ PASTS = st.lists(
         fits=st.sampled_from([True, True, False]),
         can_close=st.booleans(),
         is_hidden=st.booleans(),
-        told=st.sampled_from(TOLD),
+        reported=st.sampled_from(TOLD),
     ),
     max_size=3,
 )
@@ -315,16 +315,16 @@ class TestAnOrderWithAnyAttempts:
             client.ways_known_by_transaction_only.add(reference)
         if not past.can_close:
             client.cannot_close.add(reference)
-        match past.told:
+        match past.reported:
             case "named":
                 take_in(app, MIDTRANS, order_id=reference, transaction_id=transaction, transaction_status="zzz")
             case "unconfirmed" | "set aside" | "reviewed":
                 take_in(app, MIDTRANS, order_id=reference, transaction_id=f"other-{reference}")
-                if past.told != "unconfirmed":
+                if past.reported != "unconfirmed":
                     owner.execute(
                         "UPDATE payment_events SET state = 'quarantined', flaw = 'x',"
                         " reviewed_at = CASE WHEN %s THEN now() END WHERE transaction_id = %s",
-                        [past.told == "reviewed", f"other-{reference}"],
+                        [past.reported == "reviewed", f"other-{reference}"],
                     )
 
     def go_on(self, app: App, number: OrderNumber) -> None:

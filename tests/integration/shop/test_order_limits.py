@@ -95,8 +95,8 @@ class TestUnpaidOrders:
         numbers = [bought(app, sku) for _ in range(ORDERS)]
         answer = buy(app, sku)
         assert (answer.status, answer.code) == (409, "too_many_open_orders")
-        told = {name: answer.body[name] for name in ("open", "limit", "order_numbers")}
-        assert told == {"open": ORDERS, "limit": ORDERS, "order_numbers": numbers}
+        reported = {name: answer.body[name] for name in ("open", "limit", "order_numbers")}
+        assert reported == {"open": ORDERS, "limit": ORDERS, "order_numbers": numbers}
         assert written(conn)["orders"] == written(conn)["idempotency_keys"] == ORDERS
         assert stock(conn, sku) == 500 - ORDERS
         assert len(Client(app, "ani").get("/v1/cart").body["items"]) == 1
@@ -382,14 +382,14 @@ class TestACustomerWithAnyHistory:
                 fill_cart(conn, user, {skus[which]: quantity})
                 model.cart[skus[which]], model.ordered = quantity, False
             elif step == "order":
-                expected, told = model.order()
+                expected, reported = model.order()
                 answer = ani.order()
                 if expected != "placed":
                     assert (answer.status, answer.code) == (409, expected)
                     if expected == "too_many_open_orders":
-                        assert answer.body["order_numbers"] == told
+                        assert answer.body["order_numbers"] == reported
                     if expected == "purchase_limit_exceeded":
-                        assert {item["sku"]: item["allowed"] for item in answer.body["items"]} == told
+                        assert {item["sku"]: item["allowed"] for item in answer.body["items"]} == reported
                     continue
                 assert answer.status == 201
                 model.unpaid[answer.body["order_number"]] = model.cart

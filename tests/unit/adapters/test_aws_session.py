@@ -70,7 +70,7 @@ def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("credentials")
-class TestPatience:
+class TestTimeouts:
     @pytest.mark.parametrize("status", [500, 503, 400])
     def test_each_call_is_tried_once(self, status: int) -> None:
         server = StubbornServer(status)

@@ -64,10 +64,10 @@ class TestAWrongMethod:
 class TestAServiceThatIsDown:
     @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
     def test_speaks_of_an_idempotency_key_only_where_one_is_taken(self, route: Route[Any, Any]) -> None:
-        told = [route.detail_of(kind) for kind in route.all_problems if kind in problems.REPEATABLE]
+        reported = [route.detail_of(kind) for kind in route.all_problems if kind in problems.REPEATABLE]
         keyed = problems.IDEMPOTENCY_KEY_MISSING in route.all_problems
-        assert told
-        assert all(("Idempotency-Key" in detail) == keyed for detail in told)
+        assert reported
+        assert all(("Idempotency-Key" in detail) == keyed for detail in reported)
 
     def test_is_told_so_in_the_answer(self) -> None:
         products, order = Client(make_app()).get("/v1/products"), Client(make_app(), "user").order()

@@ -10,10 +10,10 @@ from rich.console import Console
 
 from bench import document
 from bench.__main__ import MEASUREMENTS
+from bench.environment import BenchEnvironment, NotMeasured
 from bench.figure import Figure, at_most
 from bench.results import FULL, QUICK, Results, Taken, read, taken_now
 from bench.run import Measurement, Outcome, run
-from bench.surroundings import NotMeasured, Surroundings
 
 TAKEN = Taken(commit="abcdef0123", date="2026-01-15T03:00:00+00:00", load=0.5, effort="full")
 ORDER = ["first", "second"]
@@ -102,7 +102,7 @@ class TestARun:
         return run(
             measurements,
             wanted,
-            cast(Surroundings, None),
+            cast(BenchEnvironment, None),
             effort="quick",
             results=Results(file, ORDER),
             progress=Console(file=io.StringIO()),

@@ -36,9 +36,9 @@ def run(*words: str) -> Result:
 class TestAWordThatCannotBeRead:
     @pytest.mark.parametrize("words", READ_WRONGLY.values(), ids=READ_WRONGLY)
     def test_is_told_by_its_rule_alone(self, words: tuple[str, ...]) -> None:
-        told = run(*words)
-        assert told.exit_code == 2
-        assert re.search(r"Invalid value for \S+ must be (an order number|whole rupiah|a time) such as", told.output)
+        given = run(*words)
+        assert given.exit_code == 2
+        assert re.search(r"Invalid value for \S+ must be (an order number|whole rupiah|a time) such as", given.output)
 
     def test_is_read_so_by_every_command(self) -> None:
         commands = [name for name in tracked_files() if name.startswith("cli/") and name.endswith(".py")]
@@ -50,7 +50,7 @@ class TestAToken:
     @pytest.mark.parametrize("option", ["--email", "--name", "--locale"])
     @pytest.mark.parametrize("text", ["a\udcff@example.com", "a\x1b@example.com", "a\u202e@example.com"])
     def test_is_not_made_of_what_nobody_sees(self, option: str, text: str) -> None:
-        told = run("token", "--email", "ani@example.com", option, text)
-        assert told.exit_code == 2
-        assert f"Invalid value for {option}: must be text without" in told.output
-        assert text not in told.output
+        given = run("token", "--email", "ani@example.com", option, text)
+        assert given.exit_code == 2
+        assert f"Invalid value for {option}: must be text without" in given.output
+        assert text not in given.output

@@ -163,12 +163,12 @@ class TestTheWebhookDesk:
     ) -> None:
         seen, desk = shop
         answer = desk(WEBHOOK | {"gateway": gateway, "delivery": delivery})
-        assert [told["status"] for told in answer["answers"]] == statuses
+        assert [reported["status"] for reported in answer["answers"]] == statuses
         assert len({event.key for event in seen.events}) == min(1, statuses.count(200))
 
     def test_sends_late_what_has_a_time(self, shop: tuple[Shop, WebhookDesk]) -> None:
         _, desk = shop
-        assert [told["status"] for told in desk(WEBHOOK | {"delivery": "late"})["answers"]] == [401]
+        assert [reported["status"] for reported in desk(WEBHOOK | {"delivery": "late"})["answers"]] == [401]
         with pytest.raises(Refused, match="xendit signs no time"):
             desk(WEBHOOK | {"delivery": "late", "gateway": "xendit"})
 

@@ -48,11 +48,11 @@ def make_notification(seconds: float, status: str, reason: str | None = None) ->
 
 
 def steps(
-    *jobs: dict[str, Any], told: list[dict[str, Any]] | None = None, cancelled: datetime | None = None
+    *jobs: dict[str, Any], reported: list[dict[str, Any]] | None = None, cancelled: datetime | None = None
 ) -> list[Any]:
     """Return what happened as (seconds since the order, event, detail)."""
     order = OrderRow(
-        "SKN-00000-00001", "pending", "buyer@example.com", "id", 1000, NOON, cancelled, [], list(jobs), told or []
+        "SKN-00000-00001", "pending", "buyer@example.com", "id", 1000, NOON, cancelled, [], list(jobs), reported or []
     )
     return [((step.at - NOON).total_seconds(), step.event, step.detail) for step in history_of(order)]
 
@@ -67,7 +67,7 @@ class TestTheHistoryOfAnOrder:
 
     def test_a_mail_that_was_sent_is_told_before_its_job_is_done(self) -> None:
         job = make_job("completed", make_attempt(3, "completed"), finished_at=at(3))
-        assert steps(job, told=[make_notification(2, "sent")])[2:] == [
+        assert steps(job, reported=[make_notification(2, "sent")])[2:] == [
             (2, "mail_sent", None),
             (3, "job_completed", None),
         ]
@@ -75,7 +75,7 @@ class TestTheHistoryOfAnOrder:
     def test_an_address_that_takes_no_mail_is_told_with_its_reason(self) -> None:
         job = make_job("completed", make_attempt(3, "completed"))
         assert (2, "mail_undeliverable", "bounced") in steps(
-            job, told=[make_notification(2, "undeliverable", "bounced")]
+            job, reported=[make_notification(2, "undeliverable", "bounced")]
         )
 
     def test_every_failure_is_told_with_its_error_and_the_next_try_lies_ahead(self) -> None:

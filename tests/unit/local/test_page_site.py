@@ -38,7 +38,7 @@ class Visitor:
             waiting=[STATE],
             missing=list,
             mails=lambda: [{"to": "b@example.com"}, {"to": "a@example.com"}],
-            page=Site(tokens=TOKENS, state=lambda: {"missing": []}, actions={"/_local/echo": lambda told: told}).answer,
+            page=Site(tokens=TOKENS, state=lambda: {"missing": []}, actions={"/_local/echo": lambda body: body}).answer,
             log=self.log,
         )
         self.gateway.open.set()

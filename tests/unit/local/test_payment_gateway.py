@@ -18,7 +18,7 @@ from emulator.gateway.tokens import new_signing_key
 from emulator.log.logbook import LogBook
 from local.http_api import http_api
 from local.payment_gateway import PaymentSite
-from local.payment_gateway.book import Book
+from local.payment_gateway.payment_store import PaymentStore
 from local.payment_gateway.sender import Sender
 from local.settings import PAYMENT_API
 from local.tokens import token_issuer
@@ -60,7 +60,7 @@ class Shop:
         return response(environ, start_response)
 
     @property
-    def told(self) -> list[tuple[str, int, str | None]]:
+    def reported(self) -> list[tuple[str, int, str | None]]:
         reports = [event.report for event in self.events if event.report]
         return [(report.reported_status, report.amount_rupiah, report.refund_key) for report in reports]
 
@@ -75,7 +75,7 @@ class Visitor:
         signers = {name: Signer(name, SECRETS[name], OTHER_SECRETS[name]) for name in SECRETS}
         sender = Sender(f"http://127.0.0.1:{server.port}", signers)
         keys = {name: SECRETS[name] for name in (NAME, "midtrans", "xendit")}
-        site = PaymentSite(Book(self.file), sender, shop_url=HOME, api_keys=keys, log=self.log)
+        site = PaymentSite(PaymentStore(self.file), sender, shop_url=HOME, api_keys=keys, log=self.log)
         gateway = Gateway(
             NoFunction(),
             api=http_api(),
@@ -142,7 +142,7 @@ class TestAPayment:
     def test_that_is_made_is_told_to_the_shop_and_to_who_asks(self, visitor: Visitor) -> None:
         visitor.open()
         assert statuses(visitor.act("pay")) == [200]
-        assert visitor.shop.told == [("paid", 150_000, None)]
+        assert visitor.shop.reported == [("paid", 150_000, None)]
         assert [(each["status"], each["order_number"]) for each in visitor.transactions()] == [("paid", REFERENCE)]
 
     def test_is_made_once(self, visitor: Visitor) -> None:
@@ -154,7 +154,7 @@ class TestAPayment:
         visitor.open()
         visitor.act("fail")
         visitor.act("pay")
-        assert [status for status, *_ in visitor.shop.told] == ["failed", "paid"]
+        assert [status for status, *_ in visitor.shop.reported] == ["failed", "paid"]
         assert len({each["transaction_id"] for each in visitor.transactions()}) == 2
 
     @pytest.mark.parametrize("how", ["closed", "run out"])
@@ -167,7 +167,7 @@ class TestAPayment:
     def test_outlives_a_restart(self, visitor: Visitor) -> None:
         visitor.open()
         visitor.act("pay")
-        assert Book(visitor.file).find(REFERENCE).state == "paid"
+        assert PaymentStore(visitor.file).find(REFERENCE).state == "paid"
 
 
 class TestClosingAPayment:
@@ -188,7 +188,7 @@ class TestClosingAPayment:
     def test_outlives_a_restart(self, visitor: Visitor) -> None:
         visitor.open()
         visitor.api("POST", self.PATH, {})
-        assert Book(visitor.file).find(REFERENCE).state == "closed"
+        assert PaymentStore(visitor.file).find(REFERENCE).state == "closed"
 
     def test_comes_too_late_for_what_is_paid(self, visitor: Visitor) -> None:
         visitor.open()
@@ -213,14 +213,14 @@ class TestARefund:
         for _ in range(2):
             assert visitor.api("POST", path, {"refund_id": "r-1", "amount_rupiah": 50_000}).status_code == 201
         assert visitor.api("POST", path, {"refund_id": "r-2", "amount_rupiah": 100_001}).status_code == 409
-        wait_until(lambda: len(visitor.shop.told) == 2)
-        assert visitor.shop.told[1] == ("partially_refunded", 50_000, "r-1")
+        wait_until(lambda: len(visitor.shop.reported) == 2)
+        assert visitor.shop.reported[1] == ("partially_refunded", 50_000, "r-1")
 
     def test_pressed_by_a_person_gives_back_what_is_left(self, visitor: Visitor) -> None:
         visitor.open()
         visitor.act("pay")
         visitor.act("refund")
-        assert [(status, amount) for status, amount, _ in visitor.shop.told] == [
+        assert [(status, amount) for status, amount, _ in visitor.shop.reported] == [
             ("paid", 150_000),
             ("refunded", 150_000),
         ]
@@ -237,9 +237,9 @@ class TestTellingTheShop:
     def test_badly_is_refused_and_can_be_made_good(self, visitor: Visitor, delivery: str) -> None:
         visitor.open()
         assert statuses(visitor.act("pay", delivery)) == [401]
-        assert visitor.shop.told == []
+        assert visitor.shop.reported == []
         assert statuses(visitor.act("again")) == [200]
-        assert visitor.shop.told == [("paid", 150_000, None)]
+        assert visitor.shop.reported == [("paid", 150_000, None)]
 
     def test_before_anything_happened_is_refused(self, visitor: Visitor) -> None:
         visitor.open()
@@ -258,7 +258,7 @@ class TestWhoMayAsk:
         for token in (NO_KEY, {"X-CSRF-Token": "x"}):
             wishes = {"reference": REFERENCE, "action": "pay", "delivery": "once"}
             assert visitor.call("POST", "/_local/pay/act", wishes, **token).status_code == 403
-        assert visitor.shop.told == []
+        assert visitor.shop.reported == []
 
     @pytest.mark.parametrize("path", ["/_local/pay/", "/_local/pay/state", f"{PAYMENT_API}/payments"])
     def test_another_name_of_this_machine_is_refused(self, visitor: Visitor, path: str) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from skincare.identifiers import OrderNumber, Sku
 from skincare.locales import Locale
 from skincare.money import rupiah
-from skincare.notifications.models import Letterhead, NotificationType, OrderLine, OrderToTell, RefundToTell
+from skincare.notifications.models import Letterhead, NotificationContext, NotificationType, OrderLine, RefundContext
 from skincare.notifications.order_mail import minute, order_mail
 from skincare.notifications.ports import Email
 from skincare.text import one_line
@@ -39,7 +39,7 @@ def mail_about(
     letterhead: Letterhead | None = None,
 ) -> Email:
     lines = lines or (make_line(),)
-    order = OrderToTell(
+    order = NotificationContext(
         id=7,
         order_number=NUMBER,
         status=status,
@@ -49,10 +49,10 @@ def mail_about(
         email="buyer@example.com",
         recipient_name=recipient_name,
         shipping_address=shipping_address,
-        told=None,
+        recorded=None,
         suppressed=False,
         pay_before=pay_before,
-        refund=RefundToTell(50_000),
+        refund=RefundContext(50_000),
     )
     return order_mail(kind, order, shop_url=shop_url, letterhead=letterhead)
 

@@ -25,7 +25,7 @@ ENDS = ["chargeback", "voided", "failed", "expired", "pending"]
 
 
 @dataclass(frozen=True)
-class Told:
+class Reported:
     """One event, as the page speaks of it; of a refund, `key` tells it from the others."""
 
     status: str
@@ -59,11 +59,11 @@ class Account:
         return (self.came or 0) - self.back - self.bank
 
 
-def account(name: str, told: Sequence[Told], asked: Mapping[str, Asked]) -> Account:
+def account(name: str, reported: Sequence[Reported], asked: Mapping[str, Asked]) -> Account:
     mine = Account(name)
-    if any(each.status == "paid" and each.amount <= 0 for each in told):
+    if any(each.status == "paid" and each.amount <= 0 for each in reported):
         mine.odd.add(("wrong_amount", "review"))  # Paid with nothing is no payment.
-    paid = [each for each in told if each.status == "paid" and each.amount > 0]
+    paid = [each for each in reported if each.status == "paid" and each.amount > 0]
     if paid:
         # The total counts, then the earlier amount, then the smaller.
         word = min(paid, key=lambda each: (each.amount != TOTAL, each.minute, each.amount))
@@ -71,13 +71,13 @@ def account(name: str, told: Sequence[Told], asked: Mapping[str, Asked]) -> Acco
         mine.first = min(each.minute for each in paid if each.amount == word.amount)
         if len({each.amount for each in paid}) > 1:
             mine.odd.add(("paid_twice_differently", "review"))
-    refunds: dict[str, list[Told]] = {}
-    for each in told:
+    refunds: dict[str, list[Reported]] = {}
+    for each in reported:
         if each.status in {"refunded", "partially_refunded"}:
             assert each.key is not None
             refunds.setdefault(each.key, []).append(each)
     book_refunds(mine, refunds, asked)
-    statuses = {each.status for each in told}
+    statuses = {each.status for each in reported}
     if "voided" in statuses:
         mine.back += max(0, mine.here)
     if "chargeback" in statuses:
@@ -88,7 +88,7 @@ def account(name: str, told: Sequence[Told], asked: Mapping[str, Asked]) -> Acco
     return mine
 
 
-def book_refunds(mine: Account, refunds: Mapping[str, Sequence[Told]], asked: Mapping[str, Asked]) -> None:
+def book_refunds(mine: Account, refunds: Mapping[str, Sequence[Reported]], asked: Mapping[str, Asked]) -> None:
     def wanted(key: str, amount: int) -> bool:
         return key in asked and asked[key] == Asked(mine.name, amount)
 
@@ -123,10 +123,10 @@ class Outcome:
     owed: int
 
 
-def model(closed: str | None, told: Sequence[Told], asked: Mapping[str, Asked]) -> Outcome:
+def model(closed: str | None, reported: Sequence[Reported], asked: Mapping[str, Asked]) -> Outcome:
     accounts = [
-        account(name, [each for each in told if each.payment == name], asked)
-        for name in sorted({each.payment for each in told})
+        account(name, [each for each in reported if each.payment == name], asked)
+        for name in sorted({each.payment for each in reported})
     ]
     fit = [each for each in accounts if each.came == TOTAL and closed is None]
     payer = min(fit, key=lambda each: (-each.here, each.bank, each.first, each.name), default=None)
@@ -160,7 +160,7 @@ def product(settlement: Settlement) -> Outcome:
     )
 
 
-def as_event(index: int, each: Told) -> PaymentEvent:
+def as_event(index: int, each: Reported) -> PaymentEvent:
     return PaymentEvent(
         event_id=EventId(uuid7()),
         gateway="doku",
@@ -175,25 +175,25 @@ def as_event(index: int, each: Told) -> PaymentEvent:
     )
 
 
-def drawn(chance: random.Random) -> tuple[list[Told], dict[str, Asked]]:
+def drawn(chance: random.Random) -> tuple[list[Reported], dict[str, Asked]]:
     """Two or three payments of one order: paid or not, refunded in parts, ended somehow; no two events at one time."""
     minutes = iter(chance.sample(range(100), 40))
-    told: list[Told] = []
+    reported: list[Reported] = []
     asked: dict[str, Asked] = {}
     for name in "abc"[: chance.choice([2, 2, 3])]:
         for _ in range(chance.choice([0, 1, 1, 1, 1, 1, 2])):
-            told.append(Told("paid", name, next(minutes), chance.choice(AMOUNTS)))
+            reported.append(Reported("paid", name, next(minutes), chance.choice(AMOUNTS)))
         for _ in range(chance.choice([0, 0, 1, 1, 2, 3])):
             key = f"{name}-{chance.choice('123')}"
             word = chance.choice(["refunded", "partially_refunded"])
-            told.append(Told(word, name, next(minutes), chance.choice(PARTS), key))
+            reported.append(Reported(word, name, next(minutes), chance.choice(PARTS), key))
             if chance.random() < 0.4:
                 # Mostly what the gateway tells; now and then another amount or another payment.
                 of = name if chance.random() < 0.9 else chance.choice("abc")
-                asked[key] = Asked(of, told[-1].amount if chance.random() < 0.7 else chance.choice(PARTS[:5]))
+                asked[key] = Asked(of, reported[-1].amount if chance.random() < 0.7 else chance.choice(PARTS[:5]))
         for _ in range(chance.choice([0, 0, 0, 1, 1, 2])):
-            told.append(Told(chance.choice(ENDS), name, next(minutes)))
-    return told, asked
+            reported.append(Reported(chance.choice(ENDS), name, next(minutes)))
+    return reported, asked
 
 
 class TestWhatThePageSaysOfMoney:
@@ -202,12 +202,12 @@ class TestWhatThePageSaysOfMoney:
         chance = random.Random(f"{random_seed} {closed}")
         status = OrderStatus(closed or "pending")
         for _ in range(times(short=1_000, long=50_000)):
-            told, asked = drawn(chance)
-            expected = model(closed, told, asked)
+            reported, asked = drawn(chance)
+            expected = model(closed, reported, asked)
             came = sum(sums[0] for sums in expected.payments.values())
             gone = sum(sums[1] + sums[2] for sums in expected.payments.values())
             assert came == gone + expected.kept + expected.owed
             requests = {key: AskedRefund(("doku", each.payment), each.amount) for key, each in asked.items()}
-            events = [as_event(index, each) for index, each in enumerate(told)]
+            events = [as_event(index, each) for index, each in enumerate(reported)]
             chance.shuffle(events)
-            assert product(settle(status, TOTAL, events, asked=requests)) == expected, (told, asked)
+            assert product(settle(status, TOTAL, events, asked=requests)) == expected, (reported, asked)

@@ -410,11 +410,11 @@ class TestMidtrans:
 
     @pytest.mark.parametrize("place", ["notification", "status"])
     def test_takes_the_price_where_a_fee_was_put_on_top(self, place: str) -> None:
-        told: dict[str, Any] = {"extra_info": {"gross_amount_info": self.FEE}}
+        reported: dict[str, Any] = {"extra_info": {"gross_amount_info": self.FEE}}
         report = read(
             "midtrans",
             webhook_of(
-                "midtrans", gross_amount="10071.00", **(told if place == "notification" else {"metadata": told})
+                "midtrans", gross_amount="10071.00", **(reported if place == "notification" else {"metadata": reported})
             ),
         ).report
         assert report is not None

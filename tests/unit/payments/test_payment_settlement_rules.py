@@ -49,24 +49,24 @@ PARTS = st.sampled_from([TOTAL, TOTAL - 50_000, 50_000, 1_000, 0, TOTAL + 1])
 @st.composite
 def transactions(draw: st.DrawFn, name: str) -> list[PaymentEvent]:
     """Any of: paid with any amounts, refunds with keys, twice or differently, a chargeback, failures, a void."""
-    told = [
+    reported = [
         event(EventStatus.PAID, name, draw(MOMENTS), amount_rupiah=draw(AMOUNTS))
         for _ in range(draw(st.sampled_from([0, 1, 1, 1, 1, 2])))
     ]
     for _ in range(draw(st.sampled_from([0, 0, 1, 2, 3]))):
         status = draw(st.sampled_from([EventStatus.REFUNDED, EventStatus.PARTIALLY_REFUNDED]))
         key = draw(st.sampled_from(["r1", "r2", "r3"]))
-        told.append(event(status, name, draw(MOMENTS), amount_rupiah=draw(PARTS), refund_key=f"{name}-{key}"))
+        reported.append(event(status, name, draw(MOMENTS), amount_rupiah=draw(PARTS), refund_key=f"{name}-{key}"))
     rest = (EventStatus.CHARGEBACK, EventStatus.FAILED, EventStatus.VOIDED, EventStatus.PENDING, EventStatus.EXPIRED)
-    told += [event(status, name, draw(MOMENTS)) for status in draw(st.lists(st.sampled_from(rest), max_size=2))]
-    return told
+    reported += [event(status, name, draw(MOMENTS)) for status in draw(st.lists(st.sampled_from(rest), max_size=2))]
+    return reported
 
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[PaymentEvent]:
     names = ["a", "b", "c"][: draw(st.integers(1, 3))]
-    told = [each for name in names for each in draw(transactions(name))]
-    return draw(st.permutations(told))
+    reported = [each for name in names for each in draw(transactions(name))]
+    return draw(st.permutations(reported))
 
 
 @st.composite
@@ -109,12 +109,12 @@ class TestAnySetOfEvents:
         self, history: list[PaymentEvent], asked: dict[str, AskedRefund], status: OrderStatus, data: st.DataObject
     ) -> None:
         expected = settle(status, TOTAL, history, asked=asked)
-        told = data.draw(st.permutations(history))
+        reported = data.draw(st.permutations(history))
         # Events may be applied one by one or several while another waits: after any prefix the order has a state.
         now = status
-        for end in sorted({*data.draw(st.lists(st.integers(1, max(1, len(told))))), len(told)}):
-            now = settle(now, TOTAL, told[:end], asked=asked).order_status
-        ended = settle(now, TOTAL, told, asked=asked)
+        for end in sorted({*data.draw(st.lists(st.integers(1, max(1, len(reported))))), len(reported)}):
+            now = settle(now, TOTAL, reported[:end], asked=asked).order_status
+        ended = settle(now, TOTAL, reported, asked=asked)
         assert what_people_see(ended) == what_people_see(expected)
 
     @settings(max_examples=200)
@@ -149,7 +149,7 @@ class TestAnySetOfEvents:
     ) -> None:
         copies = data.draw(st.lists(st.sampled_from(history), max_size=4)) if history else []
         again = [replace(each, event_id=EventId(uuid7()), event_key=f"copy-{n}") for n, each in enumerate(copies)]
-        one, two = (settle(status, TOTAL, told, asked=asked) for told in (history, [*history, *again]))
+        one, two = (settle(status, TOTAL, reported, asked=asked) for reported in (history, [*history, *again]))
         assert (two.order_status, two.kept_rupiah, two.give_back_rupiah) == (
             one.order_status,
             one.kept_rupiah,
@@ -204,8 +204,8 @@ class TestTheMoney:
                 amounts.setdefault(each.refund_key, set()).add(each.amount_rupiah)
         assert differing == {
             key
-            for key, told in amounts.items()
-            if len(told) > 1 or (key in asked and told != {asked[key].amount_rupiah})
+            for key, reported in amounts.items()
+            if len(reported) > 1 or (key in asked and reported != {asked[key].amount_rupiah})
         }
         booked = dict(pair for payment in ended.payments for pair in payment.refunds)
         assert all(booked[key] in amounts[key] for key in booked)
@@ -283,10 +283,10 @@ class TestOfSeveralPayments:
     def test_the_one_that_is_here_pays_the_order(
         self, history: list[PaymentEvent], status: str, payer: str | None, kinds: list[str]
     ) -> None:
-        for told in itertools.permutations(history):
+        for reported in itertools.permutations(history):
             now = OrderStatus.PENDING
-            for end in range(1, len(told) + 1):
-                settlement = settle(now, TOTAL, told[:end])
+            for end in range(1, len(reported) + 1):
+                settlement = settle(now, TOTAL, reported[:end])
                 now = settlement.order_status
             assert (now, payer_of(settlement)) == (status, payer)
             assert sorted(each.kind for each in settlement.anomalies) == kinds
@@ -309,8 +309,8 @@ class TestOnePayment:
     @pytest.mark.parametrize("keys", [("1", "2"), ("2", "1")])
     def test_that_is_told_twice_differently_at_one_time_is_the_smaller(self, keys: tuple[str, str]) -> None:
         """What is to be given back must not hang on what an event is called."""
-        told = [paid("a", amount_rupiah=amount, event_key=key) for amount, key in zip((90, 50), keys, strict=True)]
-        ended = settle(OrderStatus.PENDING, TOTAL, told)
+        reported = [paid("a", amount_rupiah=amount, event_key=key) for amount, key in zip((90, 50), keys, strict=True)]
+        ended = settle(OrderStatus.PENDING, TOTAL, reported)
         assert (ended.give_back_rupiah, ended.payments[0].amount_rupiah) == (50, 50)
 
 
@@ -318,11 +318,11 @@ class TestARefundThatWeAskedFor:
     ASKED: ClassVar = {"a-r": AskedRefund(("doku", "a"), 20_000)}
 
     def test_is_booked_by_what_was_asked_for_and_not_by_what_was_told_first(self) -> None:
-        told = [paid("a"), refund("a", 1_000, minute=1), refund("a", 20_000, minute=2)]
-        ended = settle(OrderStatus.PENDING, TOTAL, told, asked=self.ASKED)
+        reported = [paid("a"), refund("a", 1_000, minute=1), refund("a", 20_000, minute=2)]
+        ended = settle(OrderStatus.PENDING, TOTAL, reported, asked=self.ASKED)
         assert ended.payments[0].refunds == {("a-r", 20_000)}
         assert [(each.kind, each.event, each.expected_rupiah) for each in ended.anomalies] == [
-            ("refund_differs", told[1], 20_000)
+            ("refund_differs", reported[1], 20_000)
         ]
 
     def test_that_went_back_in_part_is_seen(self) -> None:
@@ -331,35 +331,35 @@ class TestARefundThatWeAskedFor:
         assert [(each.kind, each.expected_rupiah) for each in ended.anomalies] == [("refund_differs", 20_000)]
 
     def test_that_is_told_of_another_payment_is_seen(self) -> None:
-        told = replace(refund("b", 20_000), refund_key="a-r")
-        ended = settle(OrderStatus.PENDING, TOTAL, [paid("a"), paid("b", 1), told], asked=self.ASKED)
+        reported = replace(refund("b", 20_000), refund_key="a-r")
+        ended = settle(OrderStatus.PENDING, TOTAL, [paid("a"), paid("b", 1), reported], asked=self.ASKED)
         assert sorted(each.kind for each in ended.anomalies) == ["already_paid", "refund_differs"]
 
     def test_counts_before_one_that_does_not_fit_beside_it(self) -> None:
-        told = [paid("a"), refund("a", TOTAL, minute=1, key="console"), refund("a", 20_000, minute=2)]
-        ended = settle(OrderStatus.PENDING, TOTAL, told, asked=self.ASKED)
+        reported = [paid("a"), refund("a", TOTAL, minute=1, key="console"), refund("a", 20_000, minute=2)]
+        ended = settle(OrderStatus.PENDING, TOTAL, reported, asked=self.ASKED)
         assert ended.payments[0].refunds == {("a-r", 20_000)}
         assert [each.kind for each in ended.anomalies] == ["over_refund"]
 
     def test_counts_before_another_of_ours_that_went_otherwise(self) -> None:
         """The other one was asked of payment b, and a gateway tells it of a."""
-        told = [paid("a"), replace(refund("a", 50_000, minute=1), refund_key="b-r"), refund("a", TOTAL, minute=2)]
+        reported = [paid("a"), replace(refund("a", 50_000, minute=1), refund_key="b-r"), refund("a", TOTAL, minute=2)]
         asked = {"a-r": AskedRefund(("doku", "a"), TOTAL), "b-r": AskedRefund(("doku", "b"), 50_000)}
-        ended = settle(OrderStatus.PENDING, TOTAL, told, asked=asked)
+        ended = settle(OrderStatus.PENDING, TOTAL, reported, asked=asked)
         assert ended.payments[0].refunds == {("a-r", TOTAL)}
 
     def test_counts_with_what_can_be_where_what_was_asked_for_cannot(self) -> None:
-        told = [paid("a", amount_rupiah=50_000), refund("a", 50_000, minute=1), refund("a", TOTAL, minute=2)]
+        reported = [paid("a", amount_rupiah=50_000), refund("a", 50_000, minute=1), refund("a", TOTAL, minute=2)]
         asked = {"a-r": AskedRefund(("doku", "a"), TOTAL)}
-        ended = settle(OrderStatus.PENDING, TOTAL, told, asked=asked)
+        ended = settle(OrderStatus.PENDING, TOTAL, reported, asked=asked)
         assert (ended.payments[0].refunded_rupiah, ended.give_back_rupiah) == (50_000, 0)
 
 
 class TestARefundThatIsToldTwiceDifferently:
     def test_counts_with_the_largest_that_can_be_beside_another(self) -> None:
         """All of the payment cannot be back twice over: nobody is asked to give back what the smaller word covers."""
-        told = [paid("a"), refund("a", 50_000, minute=1, key="first")]
-        told += [refund("a", amount, minute=2) for amount in (TOTAL, TOTAL - 50_000)]
-        ended = settle(OrderStatus.CANCELLED, TOTAL, told)
+        reported = [paid("a"), refund("a", 50_000, minute=1, key="first")]
+        reported += [refund("a", amount, minute=2) for amount in (TOTAL, TOTAL - 50_000)]
+        ended = settle(OrderStatus.CANCELLED, TOTAL, reported)
         assert (ended.payments[0].refunded_rupiah, ended.give_back_rupiah) == (TOTAL, 0)
         assert [each.kind for each in ended.anomalies] == ["refund_differs"]

@@ -32,13 +32,15 @@ def hidden(state: str) -> OrderJob:
     return OrderJob("a_job_of_another_release", state, NOON, None)
 
 
-def told(status: NotificationStatus) -> Notification:
+def reported(status: NotificationStatus) -> Notification:
     return Notification("order_confirmation", status, LATER)
 
 
-def detail(*jobs: OrderJob, status: OrderStatus = OrderStatus.PENDING, told: Notification | None = None) -> OrderDetail:
+def detail(
+    *jobs: OrderJob, status: OrderStatus = OrderStatus.PENDING, reported: Notification | None = None
+) -> OrderDetail:
     order = Order(OrderNumber("SKN-00000-00001"), status, 1, NOON, None, ())
-    return detail_of(order, jobs, [told] if told else [])
+    return detail_of(order, jobs, [reported] if reported else [])
 
 
 def seen(status: str, at: datetime = NOON) -> tuple[Activity, ...]:
@@ -57,19 +59,19 @@ class TestAJob:
     def test_is_over_for_the_customer_once_its_end_is_recorded(
         self, state: str, recorded: NotificationStatus, status: str
     ) -> None:
-        assert detail(mail(state), told=told(recorded)).activity == seen(status, LATER)
+        assert detail(mail(state), reported=reported(recorded)).activity == seen(status, LATER)
 
     @pytest.mark.parametrize("status", [OrderStatus.CANCELLED, OrderStatus.EXPIRED, OrderStatus.REFUNDED])
     def test_that_ended_without_a_mail_for_an_order_that_ended_was_cancelled(self, status: OrderStatus) -> None:
         assert detail(mail("completed"), status=status).activity == seen("cancelled")
-        assert detail(mail("completed"), status=status, told=told(NotificationStatus.SENT)).activity == seen(
+        assert detail(mail("completed"), status=status, reported=reported(NotificationStatus.SENT)).activity == seen(
             "done", LATER
         )
 
     def test_that_thanks_for_a_payment_is_told_apart_from_the_confirmation(self) -> None:
         thanks = OrderJob("send_payment_received_email", "completed", NOON, None)
         paid = Notification("payment_received", NotificationStatus.SENT, LATER)
-        assert detail(mail("queued"), thanks, status=OrderStatus.PAID, told=paid).activity == (
+        assert detail(mail("queued"), thanks, status=OrderStatus.PAID, reported=paid).activity == (
             *seen("waiting"),
             Activity("payment_received_email", ActivityStatus.DONE, LATER),
         )
@@ -99,14 +101,7 @@ class TestTheNextLook:
 
 
 class TestTheNamesThatCustomersSee:
-    def test_are_never_those_of_the_job_types(self) -> None:
-        names = {payload.job_type: payload.shown_as for payload in PAYLOADS if payload.shown_as}
-        assert names == {
-            "send_confirmation_email": "confirmation_email",
-            "send_payment_received_email": "payment_received_email",
-            "send_order_cancelled_email": "cancellation_email",
-            "send_order_expired_email": "expiry_email",
-            "send_refund_email": "refund_email",
-            "generate_invoice_pdf": "invoice",
-            "generate_credit_note_pdf": "credit_note",
-        }
+    def test_are_never_those_of_the_job_types_and_tell_jobs_apart(self) -> None:
+        shown = [payload.shown_as for payload in PAYLOADS if payload.shown_as]
+        assert len(set(shown)) == len(shown)
+        assert {payload.job_type for payload in PAYLOADS}.isdisjoint(shown)

@@ -22,7 +22,7 @@ class AwsKeys:
 
 @dataclass(frozen=True)
 class Settings:
-    """What one function is told by its environment: `skincare.deployment.functions` says what each is given.
+    """The settings of one function, from its environment: `skincare.deployment.functions` says what each is given.
 
     Whoever needs a setting that is no need of the function as such asks for it by `require`.
     """

@@ -24,6 +24,7 @@ REFUND_KEY_PATTERN = "^[A-Za-z0-9][A-Za-z0-9-]{0,63}$"
 UUID_PATTERN = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 """A UUID as `str` writes it."""
 
+_ORDER_NUMBER = re.compile(ORDER_NUMBER_PATTERN)
 _SPOKEN = re.compile(f"(?:SKN)?({_LETTER}{{5}})({_LETTER}{{5}})")
 # The letters that the alphabet lacks because they are taken for these.
 _MISHEARD = str.maketrans("OIL", "011")
@@ -50,6 +51,11 @@ def new_order_number() -> OrderNumber:
     bits = secrets.randbits(50)
     letters = "".join(_ALPHABET[bits >> shift & 31] for shift in range(0, 50, 5))
     return OrderNumber(f"SKN-{letters[:5]}-{letters[5:]}")
+
+
+def is_order_number(text: str) -> bool:
+    """Tell whether a text is an order number as we write it, and not only as somebody may say it."""
+    return _ORDER_NUMBER.fullmatch(text) is not None
 
 
 def read_order_number(text: str) -> OrderNumber:

@@ -22,7 +22,7 @@ def shown(moment: datetime) -> str:
     """Return a moment for people, to the second: `2026-11-30 22:27:52 WIB`."""
     try:
         here = moment.astimezone(WIB)
-    except OverflowError:  # the last hours of the year 9999, which strangers send
+    except OverflowError:  # the last hours of the year 9999, which untrusted input may name
         return f"{_plain(moment.astimezone(UTC))} UTC"
     return f"{_plain(here)} WIB"
 

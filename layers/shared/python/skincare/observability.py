@@ -29,7 +29,7 @@ def describe(error: BaseException) -> str:
     """Return what may be written down about an error.
 
     Our own errors speak for themselves. Of a foreign one only the class, a SQLSTATE with its constraint,
-    and the line of ours or its own where it was raised are told.
+    and the line of ours or its own where it was raised are logged.
     """
     if isinstance(error, SkincareError):
         return str(error)

@@ -14,7 +14,7 @@ _CONTROLS = r"\x00-\x1f\x7f-\x9f"
 
 # Each range is written so that Python, JSON Schema and Rust read it alike: beyond the 16-bit plane only the character
 # itself is. Half surrogate pairs are left out, for JSON text has none: `flaw` looks for them besides.
-_UNSEEN = (
+_INVISIBLE = (
     r"\u2028\u2029"  # line and paragraph separators
     r"\u202a-\u202e\u2066-\u2069"  # embeddings, overrides and isolates: they turn what follows them
     r"\u2065\u206a-\u206f\ufff0-\ufffb"  # deprecated controls, annotations, and what is reserved for more of them
@@ -32,8 +32,8 @@ _ZERO_WIDTH = (
 )
 _MARKS = r"\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
 
-_REFUSED = _CONTROLS + _UNSEEN
-_REFUSED_IN_LINES = _CONTROLS_IN_LINES + _UNSEEN
+_REFUSED = _CONTROLS + _INVISIBLE
+_REFUSED_IN_LINES = _CONTROLS_IN_LINES + _INVISIBLE
 _NOTHING = _BLANKS + _ZERO_WIDTH + _MARKS
 
 ONE_LINE_PATTERN = f"^[^{_REFUSED}]*$"

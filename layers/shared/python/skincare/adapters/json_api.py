@@ -95,11 +95,11 @@ class JsonApi:
         if kept is not None:
             try:
                 return self._exchange(kept, headers, body)
-            except _HungUp:
+            except _ConnectionClosed:
                 pass
         try:
             return self._exchange(self._connect(), headers, body)
-        except _HungUp:
+        except _ConnectionClosed:
             code = "ConnectionClosedError"
         raise NoAnswer(code)
 
@@ -114,13 +114,13 @@ class JsonApi:
             connection.close()
 
     def _connect(self) -> http.client.HTTPConnection:
-        patience = self._timeouts.connect.total_seconds()
+        timeout = self._timeouts.connect.total_seconds()
         if self.origin.scheme == "https":
             connection: http.client.HTTPConnection = http.client.HTTPSConnection(
-                self.origin.host, timeout=patience, context=_tls()
+                self.origin.host, timeout=timeout, context=_tls()
             )
         else:
-            connection = http.client.HTTPConnection(self.origin.host, timeout=patience)
+            connection = http.client.HTTPConnection(self.origin.host, timeout=timeout)
         try:
             connection.connect()
         except TimeoutError:
@@ -145,7 +145,7 @@ class JsonApi:
                 response = http.client.HTTPResponse(connection.sock, method="POST")
                 response.begin()
             except (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError):
-                raise _HungUp from None
+                raise _ConnectionClosed from None
             content = response.read(LONGEST_ANSWER + 1)
             # A read of so many bytes does not complain when there are fewer than was announced.
             if len(content) <= LONGEST_ANSWER and not response.length:
@@ -176,7 +176,7 @@ def _request(headers: Mapping[str, str], body: bytes) -> bytes:
     return f"POST / HTTP/1.1\r\n{head}\r\n".encode("latin-1") + body
 
 
-class _HungUp(Exception):
+class _ConnectionClosed(Exception):
     """The service closed the connection before a byte of its answer."""
 
 

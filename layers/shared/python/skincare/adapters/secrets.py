@@ -68,7 +68,7 @@ class SecretsManagerDatabaseCredentials:
 
 
 def _login_in(secret: str | None) -> tuple[str, str]:
-    """Return user and password. What is wrong is told without a word of the secret, in the cause either."""
+    """Return user and password. Errors quote nothing of the secret, nor do their causes."""
     try:
         content: Any = json.loads(secret or "")
     except ValueError:

@@ -45,18 +45,18 @@ def classify(error: "BotoCoreError | ClientError") -> SendFailure:
     """Return the error of ours that a failed call of SES amounts to: code, HTTP status and request id."""
     code, status = code_of(error), status_of(error)
     if code is None:
-        told = f"the mail provider could not be asked ({type(error).__name__})"
+        message = f"the mail provider could not be asked ({type(error).__name__})"
         if type(error).__name__ in _UNCONFIGURED:
-            return EmailSendingStopped(told)
-        return EmailProviderUnavailable(told)
-    told = f"the mail provider refused with {code} (HTTP {status}, request {_request_id(error)})"
+            return EmailSendingStopped(message)
+        return EmailProviderUnavailable(message)
+    message = f"the mail provider refused with {code} (HTTP {status}, request {_request_id(error)})"
     if status == 429 or code in _THROTTLED:
-        return EmailThrottled(told)
+        return EmailThrottled(message)
     if status in {401, 403} or code in _STOPPED:
-        return EmailSendingStopped(told)
+        return EmailSendingStopped(message)
     if code in _UNDELIVERABLE:
-        return EmailUndeliverable(told)
-    return EmailProviderUnavailable(told)
+        return EmailUndeliverable(message)
+    return EmailProviderUnavailable(message)
 
 
 def code_of(error: Exception) -> str | None:

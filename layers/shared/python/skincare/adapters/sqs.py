@@ -2,7 +2,7 @@
 
 Messages are sent without the SDK where that is possible: a customer waits for it. Everything else is done by boto3,
 which is imported at its first call. A call is tried once: the outbox and the visibility timeout repeat what
-failed, with more patience than a client has.
+failed, with longer timeouts than a client has.
 """
 
 import math

@@ -85,7 +85,7 @@ class SecretsManagerWebhookSecrets:
 
 
 def _secrets_in(gateway: str, content: str | None) -> tuple[str, ...]:
-    """Return the entries of a secret. What is wrong is told without a word of it, in the cause either."""
+    """Return the entries of a secret. Errors quote nothing of it, nor do their causes."""
     try:
         value: Any = json.loads(content or "")
     except ValueError:

@@ -4,7 +4,7 @@ from skincare.errors import SkincareError
 
 
 class ProductUnknown(SkincareError):
-    """No product has this SKU. The SKU is not repeated: it is whatever a stranger typed into a URL."""
+    """No product has this SKU. The SKU is not repeated: it is untrusted text from a URL."""
 
     def __init__(self) -> None:
         super().__init__("there is no such product")

@@ -67,7 +67,7 @@ class StaticCredentials:
 
 
 class Database:
-    """At most `max_connections` connections, lent to one thread at a time, in autocommit.
+    """At most `max_connections` connections, used by one thread at a time, in autocommit.
 
     Driver errors are translated here and nowhere else: `LockUnavailable` for a lock that was not to
     be had, `StatementTooLong` for one of ours that takes too long, `DatabaseUnavailable` for everything that means "the
@@ -84,7 +84,7 @@ class Database:
 
     @contextlib.contextmanager
     def connection(self, *, answer_within_s: float | None = None) -> Iterator[Connection]:
-        """Lend a working connection; it comes back usable or not at all.
+        """Check out a working connection; it returns to the pool usable or not at all.
 
         With `answer_within_s` a server that hangs is given up after so long, instead of longer than any
         statement may take. A thread that asks for a second one while it has the first may wait for itself: do not.
@@ -97,7 +97,7 @@ class Database:
             except psycopg.OperationalError as error:
                 raise DatabaseUnavailable(error) from error
             try:
-                with conn.hurried(answer_within_s) if answer_within_s else contextlib.nullcontext():
+                with conn.with_timeout(answer_within_s) if answer_within_s else contextlib.nullcontext():
                     yield conn
             except psycopg.Error as error:
                 unavailable = _translate(error, conn)

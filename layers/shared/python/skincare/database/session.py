@@ -28,22 +28,22 @@ _ANSWER_WITHIN_S = 6.0
 # A session that nobody used for longer is asked before it is trusted, and has this long to answer:
 # together with a new session's two seconds that is the time in which an outage must be noticed.
 _PING_AFTER_S = 60.0
-_PONG_WITHIN_S = 0.5
+_PING_WITHIN_S = 0.5
 
 
 class Session(Connection):
     """A connection in autocommit that does not wait for an answer for ever: then it raises OperationalError."""
 
-    _patience_s = _ANSWER_WITHIN_S
+    _timeout_s = _ANSWER_WITHIN_S
 
     @contextlib.contextmanager
-    def hurried(self, answer_within_s: float) -> Iterator[None]:
+    def with_timeout(self, answer_within_s: float) -> Iterator[None]:
         """Give each answer less time than usual: for who answers somebody that waits no longer either."""
-        self._patience_s = answer_within_s
+        self._timeout_s = answer_within_s
         try:
             yield
         finally:
-            self._patience_s = _ANSWER_WITHIN_S
+            self._timeout_s = _ANSWER_WITHIN_S
 
     @classmethod
     def open(cls, conninfo: str) -> Self:
@@ -71,16 +71,16 @@ class Session(Connection):
                 return False
             # A clock that was set back says nothing about the time that passed.
             if not 0 <= idle_s <= _PING_AFTER_S:
-                self._patience_s = _PONG_WITHIN_S
+                self._timeout_s = _PING_WITHIN_S
                 self.execute("SELECT 1")
-                self._patience_s = _ANSWER_WITHIN_S
+                self._timeout_s = _ANSWER_WITHIN_S
         except (psycopg.Error, OSError):
             return False
         return not self.closed
 
     def wait(self, gen: PQGen[RV], interval: float = 0.1, timeout: float | None = None) -> RV:
         """Run one exchange with the server; everything that psycopg sends goes through here."""
-        return super().wait(gen, interval, self._patience_s if timeout is None else timeout)
+        return super().wait(gen, interval, self._timeout_s if timeout is None else timeout)
 
 
 def may_be_refused_login(error: psycopg.OperationalError) -> bool:

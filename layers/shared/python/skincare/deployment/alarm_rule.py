@@ -1,4 +1,4 @@
-"""What an alarm is: when it sounds, and the words that arrive by mail."""
+"""What an alarm is: when it fires, and the text of its mail."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -8,17 +8,17 @@ from skincare.deployment.metrics import Metric
 
 MINUTE = timedelta(minutes=1)
 COUNTING = timedelta(minutes=5)
-"""The time over which happenings such as failed items are counted."""
+"""The time over which events such as failed items are counted."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AlarmRule:
     """One alarm, or one for each queue or function: its name then ends with theirs.
 
-    It sounds when `periods` of the last `of` periods reach the threshold, or fall `below` it. `broke` and `hurts` are
+    It fires when `periods` of the last `of` periods reach the threshold, or fall `below` it. `broke` and `impact` are
     sentences and `first` is the command to begin with. They may name {stage}, {queue}, {function}, the {event} that is
-    counted, the sentence that the queue or function {hurts} by, {every} period, {lasting} for all periods together, and
-    the {threshold}, also in {minutes} of seconds, {seconds} of milliseconds or {percent} of one.
+    counted, the {impact} of the queue or function, {every} period, {lasting} for all periods together, and the
+    {threshold}, also in {minutes} of seconds, {seconds} of milliseconds or {percent} of one.
     """
 
     name: str
@@ -40,7 +40,7 @@ class AlarmRule:
     per_queue: bool = False
     per_function: bool = False
     broke: str
-    hurts: str
+    impact: str
     first: str
     runbook: str
     """A file in docs/runbooks without its ending."""
@@ -60,7 +60,7 @@ class AlarmRule:
 
     def description(self, **names: str) -> str:
         """Return the words of the mail."""
-        told = {
+        values = {
             "every": _time(self.period),
             "lasting": _time(self.period * (self.of or self.periods)),
             "threshold": f"{self.threshold:g}",
@@ -70,8 +70,8 @@ class AlarmRule:
             **names,
         }
         if isinstance(self.metric, CountedEvent):
-            told["event"] = self.metric.event
-        return f"{self.broke} {self.hurts} Runbook: {self.runbook_path}. First: {self.first}".format_map(told)
+            values["event"] = self.metric.event
+        return f"{self.broke} {self.impact} Runbook: {self.runbook_path}. First: {self.first}".format_map(values)
 
 
 def _time(length: timedelta) -> str:

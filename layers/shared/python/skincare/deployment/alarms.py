@@ -14,7 +14,7 @@ DEAD_LETTERS = AlarmRule(
     period=COUNTING,
     per_queue=True,
     broke="Jobs of the queue {queue} were given up and lie on its dead-letter queue.",
-    hurts="{hurts}",
+    impact="{impact}",
     runbook="dead-letters",
     first="skincare dlq list --stage {stage}",
 )
@@ -28,7 +28,7 @@ QUEUE_AGE = AlarmRule(
     of=5,
     per_queue=True,
     broke="A message on the queue {queue} is older than {minutes} minutes.",
-    hurts="{hurts}",
+    impact="{impact}",
     runbook="queue-age",
     first="skincare jobs list --queue {queue} --stage {stage}",
 )
@@ -39,7 +39,7 @@ ITEMS_FAILED = AlarmRule(
     periods=3,
     per_queue=True,
     broke="Jobs of the queue {queue} fail, {threshold} or more in {every}, again and again.",
-    hurts="They are tried again until their budget is spent; customers wait.",
+    impact="They are tried again until their budget is spent; customers wait.",
     runbook="items-failed",
     first="skincare jobs list --queue {queue} --state retry_waiting --stage {stage}",
 )
@@ -53,7 +53,7 @@ OUTBOX_LATE = AlarmRule(
     # The relay writes it each minute: silence means that it does not run.
     silence_is_bad=True,
     broke="A job waits for its queue for more than {minutes} minutes, or the relay does not run.",
-    hurts="Mails, payments and invoices are late.",
+    impact="Mails, payments and invoices are late.",
     runbook="outbox-late",
     first="skincare outbox --stage {stage}",
 )
@@ -65,7 +65,7 @@ JOBS_OF_UNKNOWN_QUEUES = AlarmRule(
     # During a deploy the older relay may meet what the newer API enqueued.
     periods=3,
     broke="Jobs are due for a queue that the running release does not know, as after a rollback.",
-    hurts="Their work waits until a release that knows the queue is back.",
+    impact="Their work waits until a release that knows the queue is back.",
     runbook="unknown-queues",
     first="skincare outbox --stage {stage}",
 )
@@ -74,7 +74,7 @@ RELAY_FAILURES = AlarmRule(
     threshold=1,
     counts="messages",
     broke="A run of the outbox relay failed.",
-    hurts="One failure hurts nobody; several make mails, payments and invoices late.",
+    impact="One failure hurts nobody; several make mails, payments and invoices late.",
     runbook="relay-failures",
     first="aws logs tail /aws/lambda/skincare-{stage}-outbox-relay --since 30m --filter-pattern ERROR",
 )
@@ -84,7 +84,7 @@ MESSAGES_QUARANTINED = AlarmRule(
     threshold=1,
     counts="messages",
     broke="A message on a dead-letter queue belongs to no job of ours; it is kept in the quarantine.",
-    hurts="Perhaps nobody; perhaps work of a customer that somebody sent to the wrong queue.",
+    impact="Perhaps nobody; perhaps work of a customer that somebody sent to the wrong queue.",
     runbook="messages-quarantined",
     first="skincare dlq list --stage {stage}",
 )
@@ -94,7 +94,7 @@ EMAIL_SENDING_STOPPED = AlarmRule(
     metric=log_events.MAIL_STOPPED,
     threshold=1,
     broke="SES refuses every mail of ours ({event}): the account is paused or set up wrongly.",
-    hurts="No customer gets a mail; the jobs keep until it is mended, for a day.",
+    impact="No customer gets a mail; the jobs are retried for a day.",
     runbook="email-sending-stopped",
     first="aws sesv2 get-account",
 )
@@ -105,7 +105,7 @@ MAIL_SET_UP = AlarmRule(
     threshold=3,
     period=timedelta(hours=1),
     broke="Mails came back because of us or of their way, not of their addresses: {threshold} or more in {every}.",
-    hurts="Customers get no mails, at one provider or everywhere.",
+    impact="Customers get no mails, at one provider or everywhere.",
     runbook="mail-set-up",
     first='aws logs tail /aws/lambda/skincare-{stage}-mail-events --since 2h --filter-pattern "{event}"',
 )
@@ -114,7 +114,7 @@ MAIL_EVENT_FAILURES = AlarmRule(
     threshold=1,
     counts="messages",
     broke="A bounce or complaint was not written down after three tries.",
-    hurts="Mails go on to addresses that bounce, until SES stops us.",
+    impact="Mails go on to addresses that bounce, until SES stops us.",
     runbook="mail-event-failures",
     first="aws logs tail /aws/lambda/skincare-{stage}-mail-events --since 1h --filter-pattern ERROR",
 )
@@ -123,7 +123,7 @@ GATEWAY_MISCONFIGURED = AlarmRule(
     metric=log_events.GATEWAY_MISCONFIGURED,
     threshold=1,
     broke="A payment gateway refuses our key, or its address is wrong ({event}).",
-    hurts="Customers cannot pay; refunds, expiries and unconfirmed payments wait until it is mended.",
+    impact="Customers cannot pay; refunds, expiries and unconfirmed payments wait until it is fixed.",
     runbook="gateway-misconfigured",
     first="skincare jobs list --queue payments --state retry_waiting --stage {stage}",
 )
@@ -133,7 +133,7 @@ WEBHOOKS_REFUSED = AlarmRule(
     # A scanner of the internet tries once or twice; a gateway repeats each webhook that is refused.
     threshold=5,
     broke="Webhooks are refused for their signatures, {threshold} or more in {every}.",
-    hurts="Nobody where somebody forges them; where a gateway's secret changed, payments are not seen.",
+    impact="Nobody where somebody forges them; where a gateway's secret changed, payments are not seen.",
     runbook="webhooks-refused",
     first="""aws logs tail /aws/lambda/skincare-{stage}-api --since 15m --filter-pattern '"{event}"'""",
 )
@@ -144,7 +144,7 @@ PAYMENT_EVENTS_UNAPPLIED = AlarmRule(
     counts="events",
     periods=3,
     broke="Payment events were taken in and are not applied to their orders yet.",
-    hurts="Customers have paid and their orders do not say so.",
+    impact="Customers have paid and their orders do not say so.",
     runbook="payment-events-unapplied",
     first="skincare payments list --stage {stage}",
 )
@@ -154,7 +154,7 @@ PAYMENT_EVENTS_QUARANTINED = AlarmRule(
     threshold=1,
     counts="events",
     broke="A signed payment event cannot be read or names no order of ours; it is set aside.",
-    hurts="Perhaps a customer whose payment we do not recognise.",
+    impact="Perhaps a customer whose payment we do not recognise.",
     runbook="payment-events-quarantined",
     first="skincare payments list --stage {stage}",
 )
@@ -164,7 +164,7 @@ PAYMENT_ANOMALIES = AlarmRule(
     threshold=1,
     counts="anomalies",
     broke="Money came that does not fit its order: a wrong amount, twice, or for a cancelled order.",
-    hurts="A customer is owed a refund or an answer.",
+    impact="A customer is owed a refund or an answer.",
     runbook="payment-anomalies",
     first="skincare payments list --stage {stage}",
 )
@@ -174,7 +174,7 @@ RECONCILIATION_FINDINGS = AlarmRule(
     threshold=1,
     counts="findings",
     broke="The reconciliation found orders, payments or mails that do not agree with each other.",
-    hurts="Perhaps a customer has paid and was not told, or money lies here that nobody accounts for.",
+    impact="Perhaps a customer has paid and was not notified, or money lies here that nobody accounts for.",
     runbook="reconciliation-findings",
     first="skincare payments list --stage {stage}",
 )
@@ -185,7 +185,7 @@ API_ERRORS = AlarmRule(
     periods=2,
     of=5,
     broke="The API answers with 5xx.",
-    hurts="Customers cannot order.",
+    impact="Customers cannot order.",
     runbook="api-errors",
     first="aws logs tail /aws/lambda/skincare-{stage}-api --since 15m --filter-pattern ERROR",
 )
@@ -196,7 +196,7 @@ API_SLOW = AlarmRule(
     counts="ms",
     periods=3,
     broke="One answer in a hundred takes longer than {seconds} seconds.",
-    hurts="Customers wait, and some leave.",
+    impact="Customers wait, and some leave.",
     runbook="api-slow",
     first="aws logs tail /skincare/{stage}/http --since 15m",
 )
@@ -207,7 +207,7 @@ FUNCTION_ERRORS = AlarmRule(
     of=3,
     per_function=True,
     broke="The function {function} crashes, runs out of time or memory, or cannot start.",
-    hurts="{hurts}",
+    impact="{impact}",
     runbook="function-errors",
     first="aws logs tail /aws/lambda/{function} --since 30m --filter-pattern ERROR",
 )
@@ -218,7 +218,7 @@ FUNCTION_THROTTLES = AlarmRule(
     of=3,
     per_function=True,
     broke="Lambda starts no more containers of {function}: its own or the account's concurrency is used up.",
-    hurts="{hurts}",
+    impact="{impact}",
     runbook="function-throttles",
     first="aws lambda get-function-concurrency --function-name {function}",
 )
@@ -229,7 +229,7 @@ FUNCTION_SLOW = AlarmRule(
     periods=3,
     per_function=True,
     broke="Calls of {function} come near their timeout.",
-    hurts="{hurts}",
+    impact="{impact}",
     runbook="function-slow",
     first="aws logs tail /aws/lambda/{function} --since 30m --filter-pattern ERROR",
 )
@@ -239,7 +239,7 @@ DATABASE_CPU = AlarmRule(
     counts="%",
     periods=3,
     broke="The database has used {threshold} % of its CPU for {lasting}.",
-    hurts="Orders become slow, then fail; jobs wait.",
+    impact="Orders become slow, then fail; jobs wait.",
     runbook="database-cpu",
     first="aws rds describe-db-instances --query 'DBInstances[].[DBInstanceIdentifier,DBInstanceStatus]'",
 )
@@ -249,7 +249,7 @@ DATABASE_STORAGE = AlarmRule(
     counts="of the first storage",
     below=True,
     broke="The database has less than {percent} % of its first storage left, and growing by itself did not help.",
-    hurts="When it is full, no order can be placed.",
+    impact="When it is full, no order can be placed.",
     runbook="database-storage",
     first="aws rds describe-db-instances --query 'DBInstances[].[AllocatedStorage,MaxAllocatedStorage]'",
 )
@@ -260,7 +260,7 @@ DATABASE_CONNECTIONS = AlarmRule(
     periods=2,
     of=3,
     broke="The database has {percent} % of its {whole} connections open.",
-    hurts="Orders become slow, then fail; jobs wait.",
+    impact="Orders become slow, then fail; jobs wait.",
     runbook="database-connections",
     first="aws lambda list-functions --query 'Functions[].FunctionName'",
 )
@@ -271,7 +271,7 @@ DATABASE_PINNED = AlarmRule(
     counts="of all connections",
     periods=3,
     broke="Sessions are pinned: RDS Proxy cannot share their connections.",
-    hurts="Nobody yet; under load connections run out and orders fail.",
+    impact="Nobody yet; under load connections run out and orders fail.",
     runbook="database-pinned",
     first="aws rds describe-db-proxies --query 'DBProxies[].[DBProxyName,Status]'",
 )

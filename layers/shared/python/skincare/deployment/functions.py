@@ -54,7 +54,7 @@ class Function:
     dead_letters_of: tuple[QueueName, ...] = ()
     """The queues whose dead-letter queue it uses."""
     drains: QueueName | None = None
-    hurts: str | None = None
+    impact: str | None = None
     """What follows when it fails: a sentence for the mails of its alarms. None: it has none, for somebody waits."""
 
     @property
@@ -99,7 +99,7 @@ API = Function(
     settings=(*TOKEN_LOGIN, *CUSTOMERS, *FILES, *GATEWAYS, *PAYMENT_START, *UNPAID_ORDERS),
     # A mail about an order; an order's timer, and what gateways tell.
     sends_to=(QueueName.NOTIFICATIONS, QueueName.PAYMENTS),
-    hurts="Customers get errors instead of orders; payment gateways repeat their webhooks later.",
+    impact="Customers get errors instead of orders; payment gateways repeat their webhooks later.",
 )
 OUTBOX_RELAY = Function(
     name="outbox-relay",
@@ -112,7 +112,7 @@ OUTBOX_RELAY = Function(
     settings=TOKEN_LOGIN,
     sends_to=tuple(QueueName),
     dead_letters_of=tuple(QueueName),
-    hurts="Jobs that were not published at once, and retries that SQS lost, do not run.",
+    impact="Jobs that were not published at once, and retries that SQS lost, do not run.",
 )
 MAIL_EVENTS = Function(
     name="mail-events",
@@ -122,7 +122,7 @@ MAIL_EVENTS = Function(
     timeout=timedelta(seconds=15),
     memory_mb=512,
     settings=TOKEN_LOGIN,
-    hurts="Mails go on to addresses that bounce, until SES stops us.",
+    impact="Mails go on to addresses that bounce, until SES stops us.",
 )
 ONCALL = Function(
     name="oncall",
@@ -169,7 +169,7 @@ def _worker(queue: QueueName) -> Function:
         sends_to=_SETS_OFF.get(queue, ()),
         # For messages that belong to no job. All others are the relay's.
         dead_letters_of=(queue,),
-        hurts=f"Jobs of the queue {queue} wait and are tried again.",
+        impact=f"Jobs of the queue {queue} wait and are tried again.",
     )
 
 

@@ -27,7 +27,7 @@ class Metric(StrEnum):
     ITEMS_FAILED = "ItemsFailed"
     """Messages that come again because something failed, and not because it was too early for them."""
 
-    # Per stage, told once a minute.
+    # Per stage, measured once a minute.
     OUTBOX_LATENESS = "OutboxLateness"
     """Seconds by which the job that has waited longest is late for SQS; 0 where none is."""
     JOBS_OF_UNKNOWN_QUEUES = "JobsOfUnknownQueues"
@@ -40,7 +40,7 @@ class Metric(StrEnum):
     QUARANTINED_PAYMENT_EVENTS = "QuarantinedPaymentEvents"
     OPEN_PAYMENT_ANOMALIES = "OpenPaymentAnomalies"
     CORRECTED_PAYMENT_EVENTS = "CorrectedPaymentEvents"
-    """Events of the last day that told something else than their gateway says when asked."""
+    """Events of the last day that differ from what their gateway says when asked."""
     OPEN_FINDINGS = "OpenFindings"
     """What the last reconciliation found that no other gauge counts and nobody has settled."""
 

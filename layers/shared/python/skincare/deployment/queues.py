@@ -25,7 +25,7 @@ class QueueLimits:
     """Containers of the worker function (event source mapping: 2 or more)."""
     database_connections: int
     """Connections one container may open at once."""
-    hurts: str
+    impact: str
     """Who notices when its jobs wait or die: a sentence for the mails of its alarms."""
     memory_mb: int = 512
     """Of one container; decides its share of CPU too."""
@@ -59,7 +59,7 @@ class QueueName(StrEnum):
             function_timeout=timedelta(seconds=45),
             maximum_concurrency=5,
             database_connections=4,
-            hurts="Customers have paid and their orders do not say so.",
+            impact="Customers have paid and their orders do not say so.",
         ),
     )
     NOTIFICATIONS = (
@@ -72,7 +72,7 @@ class QueueName(StrEnum):
             function_timeout=timedelta(seconds=45),
             maximum_concurrency=5,
             database_connections=4,
-            hurts="Customers wait for mails about their orders.",
+            impact="Customers wait for mails about their orders.",
         ),
     )
     DOCUMENTS = (
@@ -85,7 +85,7 @@ class QueueName(StrEnum):
             function_timeout=timedelta(seconds=90),
             maximum_concurrency=2,
             database_connections=2,
-            hurts="Customers wait for their invoices.",
+            impact="Customers wait for their invoices.",
             memory_mb=1024,
         ),
     )

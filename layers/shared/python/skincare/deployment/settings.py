@@ -31,7 +31,7 @@ PASSWORD = (Setting("DATABASE_SECRET_ID", "the secret with the password of the d
 MAIL = (
     Setting("MAIL_FROM", "the sender of mails", needed=True),
     Setting("SHOP_URL", "where links in mails lead", needed=True),
-    Setting("MAIL_CONFIGURATION_SET", "the configuration set of SES, which tells of bounces"),
+    Setting("MAIL_CONFIGURATION_SET", "the configuration set of SES, which reports bounces"),
     Setting("MAIL_REPLY_TO", "where an answer to a mail goes; to MAIL_FROM without it"),
 )
 CONTACT = (

@@ -86,7 +86,7 @@ class Document:
 
 @dataclass(frozen=True)
 class InvoiceFile:
-    """What the customer of an invoice is told: its number, and where to fetch the file once it is made."""
+    """What the customer sees of an invoice: its number, and where to fetch the file once it is made."""
 
     invoice_number: str
     link: str | None = field(repr=False)

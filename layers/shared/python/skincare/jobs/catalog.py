@@ -30,8 +30,8 @@ class JobPayload(BaseModel):
     """The base of every payload.
 
     `budget` is how long the job is retried before a person is needed. `run_again` is what the on-call engineer is
-    told before a redrive; each type says it for itself. `shown_as` is what its order's customer sees it as, a
-    contract with clients; None hides it. A chore has `daily_at`, a time of day (UTC): the relay sees to it that
+    shown before a redrive; each type says it for itself. `shown_as` is what its order's customer sees it as, a
+    contract with clients; None hides it. A periodic job has `daily_at`, a time of day (UTC): the relay sees to it that
     there is one for each day.
     """
 
@@ -60,7 +60,7 @@ class SendConfirmationEmail(JobPayload):
 
 
 class ProcessPayment(JobPayload):
-    """Apply what a payment gateway told us."""
+    """Apply a payment event."""
 
     job_type: ClassVar[str] = "process_payment"
     queue: ClassVar[QueueName] = QueueName.PAYMENTS
@@ -191,7 +191,7 @@ class SendRefund(JobPayload):
 
 
 class ReconcilePayments(JobPayload):
-    """Compare orders, payments and what gateways say; mend what is safe and report the rest."""
+    """Compare orders, payments and what gateways say; repair what is safe and report the rest."""
 
     job_type: ClassVar[str] = "reconcile_payments"
     queue: ClassVar[QueueName] = QueueName.PAYMENTS
@@ -203,22 +203,10 @@ class ReconcilePayments(JobPayload):
     """Three in the morning in Jakarta."""
 
 
-PAYLOADS: tuple[type[JobPayload], ...] = (
-    SendConfirmationEmail,
-    ProcessPayment,
-    SendPaymentReceivedEmail,
-    SendOrderCancelledEmail,
-    SendOrderExpiredEmail,
-    SendRefundEmail,
-    GenerateInvoicePdf,
-    GenerateCreditNotePdf,
-    ExpireOrder,
-    SendRefund,
-    ReconcilePayments,
-)
-"""Every job type there is."""
+PAYLOADS: tuple[type[JobPayload], ...] = tuple(JobPayload.__subclasses__())
+"""Every job type there is: the classes above."""
 
-CHORES: tuple[JobPayload, ...] = (ReconcilePayments(),)
+PERIODIC_JOBS = tuple(payload() for payload in PAYLOADS if payload.daily_at is not None)
 """The jobs that the relay schedules for every day."""
 
 BUDGETS = {payload.job_type: payload.budget for payload in PAYLOADS}

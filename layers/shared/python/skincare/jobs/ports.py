@@ -37,7 +37,7 @@ class ReceivedMessage:
     receive_count: int = 1
     attributes: Mapping[str, str] = field(default_factory=dict)
     binary_attributes: Mapping[str, str] = field(default_factory=dict)
-    """Those that are bytes, in base64. None of ours is; a stranger's may be."""
+    """Those that are bytes, in base64. None of ours is; a foreign message's may be."""
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,7 @@ class Publisher:
         _log_sent(sent)
 
     def _settle_refusal(self, queue: Queue, job: DueJob, failure: EnqueueFailure) -> None:
-        """Bury a job whose message can never be sent; send a dead letter without its payload instead.
+        """Dead-letter a job whose message can never be sent; send a dead letter without its payload instead.
 
         The ledger has the payload, and a dead letter that does not arrive rings no alarm.
         """

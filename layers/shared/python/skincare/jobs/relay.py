@@ -41,19 +41,19 @@ def run_relay(
     publisher: Publisher,
     budgets: Mapping[str, timedelta],
     time_left: TimeLeft,
-    chores: Sequence[JobPayload] = (),
+    periodic_jobs: Sequence[JobPayload] = (),
 ) -> RelayReport:
     """Publish what is due until nothing is, each queue stops taking it, or time runs short; then sweep.
 
-    First it sees to it that each chore is scheduled for its next time.
+    First it schedules each periodic job that is not scheduled yet.
     Raises `DatabaseUnavailable`. Dying anywhere costs nothing: what was taken and not marked is due
     again after 60 s.
     """
     report = RelayReport()
-    if chores:
+    if periodic_jobs:
         with database.connection() as conn:
-            for chore in chores:
-                timers.insert_daily(conn, new_job_id(), chore)
+            for periodic_job in periodic_jobs:
+                timers.insert_daily(conn, new_job_id(), periodic_job)
     _tidy(database, time_left)
     open_queues = set(queues)
     while open_queues and time_left() > _ENOUGH_TIME:

@@ -13,7 +13,7 @@ from skincare.notifications.models import NotificationType
 
 
 def job_of(recorded: str, order_number: OrderNumber) -> JobPayload | None:
-    """Return the job that sends what is recorded as told; None where this release does not know it."""
+    """Return the job that sends the notification recorded so; None where this release does not know it."""
     name, _, about = recorded.partition(":")
     match name:
         case NotificationType.ORDER_CONFIRMATION:

@@ -9,7 +9,7 @@ from skincare.locales import Locale
 
 
 class NotificationType(StrEnum):
-    """What a customer is told about an order. The value is stored: never renamed."""
+    """The kinds of notification about an order. The value is stored: never renamed."""
 
     ORDER_CONFIRMATION = "order_confirmation"
     PAYMENT_RECEIVED = "payment_received"
@@ -20,14 +20,14 @@ class NotificationType(StrEnum):
 
 @dataclass(frozen=True)
 class Notice:
-    """One thing that a customer is told about an order, at most once: of refunds one each, by its number."""
+    """One notification about an order, sent at most once; one for each refund, by its number."""
 
     kind: NotificationType
     refund_no: int | None = None
 
     @property
     def recorded(self) -> str:
-        """As it is recorded once it was told, such as `order_confirmation` and `refund:1`."""
+        """As it is recorded once it was sent, such as `order_confirmation` and `refund:1`."""
         return self.kind if self.refund_no is None else f"{self.kind}:{self.refund_no}"
 
 
@@ -77,7 +77,7 @@ class Letterhead:
 
 
 @dataclass(frozen=True)
-class RefundToTell:
+class RefundContext:
     """Money that went back, in whole rupiah."""
 
     amount_rupiah: int
@@ -86,7 +86,7 @@ class RefundToTell:
 
 
 @dataclass(frozen=True)
-class OrderToTell:
+class NotificationContext:
     """An order with all that is needed to decide about a mail and to write it."""
 
     id: int
@@ -98,11 +98,11 @@ class OrderToTell:
     email: str = field(repr=False)
     recipient_name: str | None = field(repr=False)
     shipping_address: str | None = field(repr=False)
-    told: NotificationStatus | None
+    recorded: NotificationStatus | None
     """How an earlier attempt to tell its customer the same ended."""
     suppressed: bool
     """Mail to this address bounced for good or was complained about."""
     pay_before: datetime | None = None
     """Until when it may be paid; None where it does not wait for money."""
-    refund: RefundToTell | None = None
+    refund: RefundContext | None = None
     """The refund that the mail is about, where it is about one."""

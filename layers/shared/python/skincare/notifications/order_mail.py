@@ -9,7 +9,7 @@ from urllib.parse import quote
 from skincare.locales import MONTHS, Locale
 from skincare.moments import WIB
 from skincare.money import rupiah
-from skincare.notifications.models import Letterhead, NotificationType, OrderToTell
+from skincare.notifications.models import Letterhead, NotificationContext, NotificationType
 from skincare.notifications.ports import Email
 from skincare.text import isolated, lines, one_line
 
@@ -20,7 +20,7 @@ _TEMPLATES = Path(__file__).parent / "templates"
 
 
 def order_mail(
-    kind: NotificationType, order: OrderToTell, *, shop_url: str, letterhead: Letterhead | None = None
+    kind: NotificationType, order: NotificationContext, *, shop_url: str, letterhead: Letterhead | None = None
 ) -> Email:
     """Write the mail in the customer's language. `shop_url` is the shop's address without a path."""
     letterhead = letterhead or Letterhead()

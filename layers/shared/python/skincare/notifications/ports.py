@@ -30,7 +30,7 @@ class Email:
 
 
 class EmailThrottled(TransientError):
-    """The provider asks for patience: a warning, not an alarm."""
+    """The provider throttles us: a warning, not an alarm."""
 
 
 class EmailProviderUnavailable(TransientError):

@@ -1,4 +1,4 @@
-"""SQL about what customers were told."""
+"""SQL about notifications."""
 
 from datetime import datetime
 
@@ -7,10 +7,10 @@ from psycopg.rows import dict_row
 
 from skincare.identifiers import OrderNumber
 from skincare.locales import Locale
-from skincare.notifications.models import Notice, NotificationStatus, OrderLine, OrderToTell, RefundToTell
+from skincare.notifications.models import Notice, NotificationContext, NotificationStatus, OrderLine, RefundContext
 
 
-def load_order_to_tell(conn: Connection, order_number: OrderNumber, notice: Notice) -> OrderToTell | None:
+def load_context(conn: Connection, order_number: OrderNumber, notice: Notice) -> NotificationContext | None:
     """Return the order with its lines, an earlier notification of this kind and whether its address is suppressed.
 
     One statement; None where no such order exists.
@@ -19,7 +19,7 @@ def load_order_to_tell(conn: Connection, order_number: OrderNumber, notice: Noti
     row = cursor.execute(
         """
         SELECT o.id, o.order_number, o.status, o.total_rupiah, o.locale, o.email, o.recipient_name,
-               o.shipping_address, n.status AS told,
+               o.shipping_address, n.status AS recorded,
                CASE WHEN o.status = 'pending' AND o.expires_at > now() THEN o.expires_at END AS pay_before,
                EXISTS (SELECT FROM suppressed_recipients s
                    WHERE s.email = lower(o.email) AND s.lifted_at IS NULL) AS suppressed,
@@ -42,13 +42,13 @@ def load_order_to_tell(conn: Connection, order_number: OrderNumber, notice: Noti
     ).fetchone()
     if row is None:
         return None
-    return OrderToTell(
+    return NotificationContext(
         **row
         | {
             "locale": Locale(row["locale"]),
             "lines": tuple(OrderLine(**line) for line in row["lines"]),
-            "told": row["told"] and NotificationStatus(row["told"]),
-            "refund": row["refund"] and RefundToTell(**row["refund"]),
+            "recorded": row["recorded"] and NotificationStatus(row["recorded"]),
+            "refund": row["refund"] and RefundContext(**row["refund"]),
         }
     )
 

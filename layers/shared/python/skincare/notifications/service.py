@@ -11,10 +11,10 @@ from skincare.notifications import repository
 from skincare.notifications.models import (
     Letterhead,
     Notice,
+    NotificationContext,
     NotificationOutcome,
     NotificationStatus,
     NotificationType,
-    OrderToTell,
 )
 from skincare.notifications.order_mail import order_mail
 from skincare.notifications.ports import EmailSender, EmailSendingStopped, EmailUndeliverable
@@ -23,7 +23,7 @@ from skincare.observability import logger
 # In any other state the mail would only confuse: "we have received your order" about one that ended, or
 # "we have received your payment" where none counts or it was given back. Money that went back did so whatever
 # became of its order.
-_TOLD_WHILE = {
+_SENT_WHILE = {
     NotificationType.ORDER_CONFIRMATION: frozenset({"pending", "paid", "partially_refunded"}),
     NotificationType.PAYMENT_RECEIVED: frozenset({"paid", "partially_refunded"}),
     NotificationType.ORDER_CANCELLED: frozenset({"cancelled"}),
@@ -42,7 +42,7 @@ def letterhead_of(settings: Settings) -> Letterhead:
     )
 
 
-def tell_customer(
+def notify_customer(
     kind: NotificationType,
     order_number: OrderNumber,
     *,
@@ -60,7 +60,7 @@ def tell_customer(
     """
     notice = Notice(kind, refund_no)
     with database.connection() as conn:
-        order = repository.load_order_to_tell(conn, order_number, notice)
+        order = repository.load_context(conn, order_number, notice)
     if order is None:
         logger.warning("email.order_gone", order_number=order_number, kind=notice.recorded)
         return NotificationOutcome.ORDER_GONE
@@ -82,8 +82,8 @@ def tell_customer(
     return NotificationOutcome.SENT
 
 
-def _reason_not_to_send(notice: Notice, order: OrderToTell) -> NotificationOutcome | None:
-    match order.told:
+def _reason_not_to_send(notice: Notice, order: NotificationContext) -> NotificationOutcome | None:
+    match order.recorded:
         case NotificationStatus.SENT:
             return NotificationOutcome.ALREADY_SENT
         case NotificationStatus.UNDELIVERABLE:
@@ -91,10 +91,10 @@ def _reason_not_to_send(notice: Notice, order: OrderToTell) -> NotificationOutco
         case None if notice.kind is NotificationType.REFUND:
             return NotificationOutcome.REFUND_GONE if order.refund is None else None
         case None:
-            return None if order.status in _TOLD_WHILE[notice.kind] else NotificationOutcome.ORDER_CANCELLED
+            return None if order.status in _SENT_WHILE[notice.kind] else NotificationOutcome.ORDER_CANCELLED
 
 
-def _give_up(database: Database, notice: Notice, order: OrderToTell, *, reason: str) -> NotificationOutcome:
+def _give_up(database: Database, notice: Notice, order: NotificationContext, *, reason: str) -> NotificationOutcome:
     _record(database, notice, order, NotificationStatus.UNDELIVERABLE, reason=reason)
     logger.warning("email.undeliverable", order_number=order.order_number, kind=notice.recorded, reason=reason)
     return NotificationOutcome.UNDELIVERABLE
@@ -103,7 +103,7 @@ def _give_up(database: Database, notice: Notice, order: OrderToTell, *, reason: 
 def _record(
     database: Database,
     notice: Notice,
-    order: OrderToTell,
+    order: NotificationContext,
     status: NotificationStatus,
     *,
     provider_message_id: str | None = None,

@@ -62,7 +62,7 @@ def reason_to_suppress(failure: DeliveryFailure) -> str | None:
     return None
 
 
-def is_ours_to_mend(failure: DeliveryFailure) -> bool:
+def is_our_fault(failure: DeliveryFailure) -> bool:
     """Tell whether a mail came back because of us or of the way that it took: others will follow it."""
     if failure.kind is not FailureKind.BOUNCE:
         return False

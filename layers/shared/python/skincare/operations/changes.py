@@ -19,7 +19,7 @@ from skincare.orders.errors import OrderUnknown
 from skincare.payments.findings.repository.findings import open_findings
 from skincare.payments.findings.service import look_through
 from skincare.payments.reconciliation.repository import Unattended
-from skincare.payments.reconciliation.service import mend, unattended
+from skincare.payments.reconciliation.service import repair, unattended
 from skincare.payments.refunds.models import RefundRequest, RefundRow
 from skincare.payments.refunds.service import request_refund
 from skincare.payments.repository import lock_order
@@ -37,33 +37,33 @@ class Changes:
         self._caller = caller
         self._reason = reason
 
-    def redrive(self, deaths: Mapping[JobId, int], *, force: bool, even_crashed: bool) -> Change:
-        """Bring back jobs that still are in the death (`dead_letter_no`) that was looked at, and publish them.
+    def redrive(self, dead_letter_nos: Mapping[JobId, int], *, force: bool, even_crashed: bool) -> Change:
+        """Bring back jobs whose `dead_letter_no` is still the one that was looked at, and publish them.
 
         A type that is not safe to run again is left alone without `force`, and a job that took its worker down time
         after time without `even_crashed`.
         """
-        request = {"deaths": _keyed(deaths), "force": force, "even_crashed": even_crashed}
+        request = {"deaths": _keyed(dead_letter_nos), "force": force, "even_crashed": even_crashed}
         return self._publish(
             self._do(
                 "redrive",
                 request,
                 lambda conn: changes.redrive(
                     conn,
-                    deaths,
+                    dead_letter_nos,
                     may_run_again=lambda job_type: force or run_again(job_type).safe,
                     even_crashed=even_crashed,
                 ),
             )
         )
 
-    def discard(self, deaths: Mapping[JobId, int], *, even_paid: bool) -> Change:
-        """Cancel jobs that still are in the death that was looked at; a payment event goes with its job.
+    def discard(self, dead_letter_nos: Mapping[JobId, int], *, even_paid: bool) -> Change:
+        """Cancel jobs whose `dead_letter_no` is still the one that was looked at; a payment event goes with its job.
 
         One that says that a customer has paid is left alone without `even_paid`.
         """
-        request = {"deaths": _keyed(deaths), "even_paid": even_paid}
-        return self._do("discard", request, lambda conn: changes.discard(conn, deaths, even_paid=even_paid))
+        request = {"deaths": _keyed(dead_letter_nos), "even_paid": even_paid}
+        return self._do("discard", request, lambda conn: changes.discard(conn, dead_letter_nos, even_paid=even_paid))
 
     def cancel(self, job_ids: Sequence[JobId], *, even_paid: bool) -> Change:
         """Cancel jobs that are not finished; payment events as with `discard`."""
@@ -173,23 +173,23 @@ class Changes:
         return asked[0]
 
     def reconcile(self) -> ReconciliationState:
-        """Hold orders and payments against each other and mend what is safe, for some seconds.
+        """Compare orders with payments and repair what is safe, for some seconds.
 
-        What was mended is a change and audited as one; looking through the rest changes nothing but the findings.
+        What was repaired is a change and audited as one; looking through the rest changes nothing but the findings.
         """
-        mended: list[Unattended] = []
+        repaired: list[Unattended] = []
 
         def act(conn: Connection) -> Change:
-            mended.extend(mend(conn))
-            return Change(len(mended), counts={"mended": len(mended)})
+            repaired.extend(repair(conn))
+            return Change(len(repaired), counts={"mended": len(repaired)})
 
         self._do("reconcile", {}, act)
         looked = look_through(self._database, within_s=_LOOK_FOR_S)
-        mended += map(unattended, looked.enqueued)
+        repaired += map(unattended, looked.enqueued)
         with self._database.connection() as conn:
             found = open_findings(conn, limit=LIST_LIMIT)
         return ReconciliationState(
-            mended=tuple((each.kind, each.subject) for each in mended),
+            mended=tuple((each.kind, each.subject) for each in repaired),
             findings=tuple((each.kind, each.subject) for each in found),
             finished=looked.finished,
         )
@@ -218,8 +218,8 @@ class Changes:
         return change
 
 
-def _keyed(deaths: Mapping[JobId, int]) -> dict[str, int]:
-    return {str(job_id): number for job_id, number in deaths.items()}
+def _keyed(dead_letter_nos: Mapping[JobId, int]) -> dict[str, int]:
+    return {str(job_id): number for job_id, number in dead_letter_nos.items()}
 
 
 def _listed(job_ids: Sequence[JobId]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the on-call engineer is told: identifiers, numbers and our own words, never what a customer told us.
+"""What the on-call engineer sees: identifiers, numbers and our own words, never what a customer typed.
 
 These classes are also the answers of the function `oncall`; a field is added, never renamed.
 """
@@ -47,7 +47,7 @@ class DeadList:
 
 @dataclass(frozen=True)
 class DeadJob:
-    """One dead job. `dead_letter_no` says which of its deaths was looked at."""
+    """One dead job. `dead_letter_no` says which of its dead letters was looked at."""
 
     id: str
     job_type: str
@@ -89,7 +89,7 @@ class JobAttempt:
 
 
 @dataclass(frozen=True)
-class Happening:
+class TimelineEntry:
     """One thing that happened to an order, in words and identifiers of ours."""
 
     at: datetime
@@ -98,17 +98,17 @@ class Happening:
 
 
 @dataclass(frozen=True)
-class OrderStory:
+class OrderTimeline:
     """What happened to an order, oldest first, without a word about who ordered."""
 
     order_number: str
     status: str
     total_rupiah: int
-    happenings: tuple[Happening, ...]
+    happenings: tuple[TimelineEntry, ...]
 
 
 @dataclass(frozen=True)
-class JobStory:
+class JobTimeline:
     """A job with its payload, its attempts and what happened to its order."""
 
     job: JobRow
@@ -118,7 +118,7 @@ class JobStory:
     why: str
     past_use: str | None
     attempts: tuple[JobAttempt, ...]
-    order: OrderStory | None
+    order: OrderTimeline | None
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ class SuppressedPage:
 
 @dataclass(frozen=True)
 class ReconciliationState:
-    """What a reconciliation enqueued anew, and what it found that only a person can mend: kind and subject."""
+    """What a reconciliation enqueued anew, and what it found that only a person can fix: kind and subject."""
 
     mended: tuple[tuple[str, str], ...]
     findings: tuple[tuple[str, str], ...]
@@ -229,7 +229,7 @@ class PaymentEventRow:
 
 @dataclass(frozen=True)
 class CorrectedEventRow:
-    """An event that told something else than its gateway says: it came late, or somebody forged it."""
+    """An event that differs from what its gateway says: it came late, or somebody forged it."""
 
     id: str
     gateway: str
@@ -279,7 +279,7 @@ class PaymentsState:
     events: tuple[PaymentEventRow, ...]
     anomalies: tuple[AnomalyRow, ...]
     corrected: tuple[CorrectedEventRow, ...] = ()
-    """Of the last week, the newest first: nothing moved by what they told."""
+    """Of the last week, the newest first: they moved no money."""
     open_findings: int = 0
     findings: tuple[FindingRow, ...] = ()
     set_aside: tuple[PaymentEventRow, ...] = ()

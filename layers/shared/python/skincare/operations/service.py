@@ -16,14 +16,14 @@ from skincare.operations.models import (
     IdMatches,
     JobPage,
     Jobs,
-    JobStory,
-    OrderStory,
+    JobTimeline,
+    OrderTimeline,
     OutboxState,
     PaymentsState,
     QuarantinedContent,
     SuppressedPage,
 )
-from skincare.operations.repository import backlog, dead_jobs, found_jobs, mails, stories
+from skincare.operations.repository import backlog, dead_jobs, found_jobs, mails, timelines
 from skincare.operations.repository.dead_jobs import Which
 from skincare.operations.repository.found_jobs import Conditions
 
@@ -46,9 +46,9 @@ def list_dead(database: Database) -> DeadList:
     with database.connection() as conn:
         groups = dead_jobs.groups(conn)
         messages = quarantine.waiting(conn, limit=LIST_LIMIT)
-    told = [(group, run_again(group.job_type, group.error_class)) for group in groups]
+    advised = [(group, run_again(group.job_type, group.error_class)) for group in groups]
     return DeadList(
-        tuple(replace(group, safe=again.safe, why=again.why) for group, again in told),
+        tuple(replace(group, safe=again.safe, why=again.why) for group, again in advised),
         tuple(messages),
     )
 
@@ -57,7 +57,7 @@ def find_dead(database: Database, which: Which, *, after: UUID | None, limit: in
     """Return a page of dead jobs, each with what a person should know before it runs again."""
     with database.connection() as conn:
         found = dead_jobs.find(conn, which, after=after, limit=limit)
-        past_use = dead_jobs.past_use(conn, [JobId(UUID(job.id)) for job in found])
+        past_use = dead_jobs.obsolete_reasons(conn, [JobId(UUID(job.id)) for job in found])
     return DeadPage(
         tuple(
             replace(
@@ -93,35 +93,35 @@ def find_ids(database: Database, kind: str, beginnings: Sequence[str]) -> IdMatc
 def look_at_jobs(database: Database, job_ids: Sequence[JobId], *, order_number: str | None, limit: int) -> Jobs:
     """Return these jobs, and the newest of an order."""
     with database.connection() as conn:
-        more = stories.jobs_of_order(conn, order_number, limit=limit) if order_number else []
-        return Jobs(tuple(stories.jobs(conn, [*job_ids, *more])))
+        more = timelines.jobs_of_order(conn, order_number, limit=limit) if order_number else []
+        return Jobs(tuple(timelines.jobs(conn, [*job_ids, *more])))
 
 
-def job_story(database: Database, job_id: JobId) -> JobStory | None:
+def job_timeline(database: Database, job_id: JobId) -> JobTimeline | None:
     """Return a job with everything that is known about it, None where there is none."""
     with database.connection() as conn:
-        found = stories.jobs(conn, [job_id])
-        carried = stories.payload_and_release(conn, job_id)
+        found = timelines.jobs(conn, [job_id])
+        carried = timelines.payload_and_release(conn, job_id)
         if not found or carried is None:
             return None
         (job,), (payload, release) = found, carried
         again = run_again(job.type, job.error_class if job.state == JobState.DEAD_LETTER else None)
-        return JobStory(
+        return JobTimeline(
             job=job,
             payload=payload,
             release=release,
             safe=again.safe,
             why=again.why,
-            past_use=dead_jobs.past_use(conn, [job_id]).get(job_id),
-            attempts=tuple(stories.attempts(conn, job_id)),
-            order=stories.order(conn, OrderNumber(job.order_number)) if job.order_number else None,
+            past_use=dead_jobs.obsolete_reasons(conn, [job_id]).get(job_id),
+            attempts=tuple(timelines.attempts(conn, job_id)),
+            order=timelines.order(conn, OrderNumber(job.order_number)) if job.order_number else None,
         )
 
 
-def order_story(database: Database, order_number: OrderNumber) -> OrderStory | None:
+def order_timeline(database: Database, order_number: OrderNumber) -> OrderTimeline | None:
     """Return what happened to an order, None where there is none."""
     with database.connection() as conn:
-        return stories.order(conn, order_number)
+        return timelines.order(conn, order_number)
 
 
 def suppressed(

@@ -21,7 +21,7 @@ from skincare.orders.models import Order, OrderStatus
 _SHORTEST_WAIT_S = 1
 _LONGEST_WAIT_S = 30
 
-_TELLS = {
+_NOTIFICATION_OF = {
     SendConfirmationEmail.job_type: NotificationType.ORDER_CONFIRMATION,
     SendPaymentReceivedEmail.job_type: NotificationType.PAYMENT_RECEIVED,
     SendOrderCancelledEmail.job_type: NotificationType.ORDER_CANCELLED,
@@ -31,7 +31,7 @@ _TELLS = {
 """The notification that a job type sends: what it recorded says more than the state of its job."""
 
 # Their mails are pointless once the order has ended so.
-_TELL_OF_LIFE = {SendConfirmationEmail.job_type, SendPaymentReceivedEmail.job_type}
+_ABOUT_LIVE_ORDERS = {SendConfirmationEmail.job_type, SendPaymentReceivedEmail.job_type}
 _ENDED_WITHOUT_MAIL = {OrderStatus.CANCELLED, OrderStatus.EXPIRED, OrderStatus.REFUNDED}
 
 
@@ -58,7 +58,7 @@ _STATUS: Mapping[str, ActivityStatus] = {
 }
 _LIVE = {ActivityStatus.WAITING, ActivityStatus.WORKING}
 
-_TOLD = {
+_STATUS_OF_NOTIFICATION = {
     NotificationStatus.SENT: ActivityStatus.DONE,
     NotificationStatus.UNDELIVERABLE: ActivityStatus.UNDELIVERABLE,
 }
@@ -76,15 +76,15 @@ class OrderJob:
     """Which refund of the order it is about."""
 
     @property
-    def tells(self) -> str:
-        """What is recorded once it has told the customer; empty for a job that tells nothing."""
-        kind = _TELLS.get(self.job_type)
+    def notification(self) -> str:
+        """What is recorded once its mail was sent; empty for a job that sends none."""
+        kind = _NOTIFICATION_OF.get(self.job_type)
         return "" if kind is None else Notice(kind, self.refund_no).recorded
 
 
 @dataclass(frozen=True)
 class Notification:
-    """That the customer was told something, or could not be."""
+    """That a notification was sent, or could not be."""
 
     type: str
     status: NotificationStatus
@@ -113,19 +113,21 @@ class OrderDetail(Order):
 
 def detail_of(order: Order, jobs: Sequence[OrderJob], notifications: Sequence[Notification]) -> OrderDetail:
     """Translate an order's jobs, oldest first. Those that no customer is shown still ask for another look."""
-    told = {notification.type: notification for notification in notifications}
+    recorded = {notification.type: notification for notification in notifications}
     shown = tuple(
-        _activity(order, SHOWN_AS[job.job_type], job, told.get(job.tells)) for job in jobs if job.job_type in SHOWN_AS
+        _activity(order, SHOWN_AS[job.job_type], job, recorded.get(job.notification))
+        for job in jobs
+        if job.job_type in SHOWN_AS
     )
     waits = [_wait(job) for job in jobs if _STATUS[job.state] in _LIVE]
     return OrderDetail(**vars(order), activity=shown, retry_after_s=min(waits, default=None))
 
 
-def _activity(order: Order, what: str, job: OrderJob, told: Notification | None) -> Activity:
-    if told is not None:
-        return Activity(what, _TOLD[told.status], told.at)
+def _activity(order: Order, what: str, job: OrderJob, recorded: Notification | None) -> Activity:
+    if recorded is not None:
+        return Activity(what, _STATUS_OF_NOTIFICATION[recorded.status], recorded.at)
     status = _STATUS[job.state]
-    if status is ActivityStatus.DONE and job.job_type in _TELL_OF_LIFE and order.status in _ENDED_WITHOUT_MAIL:
+    if status is ActivityStatus.DONE and job.job_type in _ABOUT_LIVE_ORDERS and order.status in _ENDED_WITHOUT_MAIL:
         status = ActivityStatus.CANCELLED
     return Activity(what, status, job.since)
 

@@ -95,7 +95,7 @@ class IdempotencyKeyReused(SkincareError):
 
 class OrderUnknown(SkincareError):
     """The caller has no such order, whether or not somebody else has. The number is not repeated: it is
-    whatever a stranger typed into a URL."""
+    untrusted text from a URL."""
 
     def __init__(self) -> None:
         super().__init__("there is no such order")

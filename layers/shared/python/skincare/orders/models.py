@@ -96,7 +96,7 @@ class PlaceOrder:
 
 @dataclass(frozen=True)
 class Placement:
-    """The answer to a checkout. `job` is to be published; None where the key's first order is told again."""
+    """The answer to a checkout. `job` is to be published; None where the key's first order is returned again."""
 
     order: Order
     job: DueJob | None

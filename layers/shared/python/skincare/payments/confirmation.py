@@ -27,17 +27,17 @@ def confirm(event: PaymentEvent, *, database: Database, gateways: Gateways) -> R
         started = attempts.of_order(conn, event.order_number, gateway=event.gateway, attempt_no=event.attempt_no)
     with within(_WITHIN_S):
         for attempt in in_turn(started):
-            word = word_on(event, asked.transactions(attempt, (event.transaction_id,)))
-            if word is not None:
-                if word.status is not event.status:
+            report = matching_report(event, asked.transactions(attempt, (event.transaction_id,)))
+            if report is not None:
+                if report.status is not event.status:
                     logger.warning(
-                        "payment.event_corrected", event_id=event.event_id, told=event.status, confirmed=word.status
+                        "payment.event_corrected", event_id=event.event_id, told=event.status, confirmed=report.status
                     )
-                return word
+                return report
     raise EventUnconfirmed(event.event_id, event.gateway)
 
 
-def word_on(event: PaymentEvent, reports: Iterable[Report]) -> Report | None:
+def matching_report(event: PaymentEvent, reports: Iterable[Report]) -> Report | None:
     """Choose the report that an event is about; None while the gateway does not say that much.
 
     A refund is found by its key and a chargeback by its status; whatever else an event says, the report of the

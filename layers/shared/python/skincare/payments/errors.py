@@ -20,7 +20,7 @@ class WebhookMalformed(SkincareError):
 
 
 class GatewayUnknown(SkincareError):
-    """No gateway of this name sends us anything. The name is not repeated: a stranger typed it."""
+    """No gateway of this name sends us anything. The name is not repeated: it is untrusted text."""
 
     def __init__(self) -> None:
         super().__init__("there is no such payment gateway")
@@ -40,15 +40,8 @@ class PaymentEventUnknown(TransientError):
         super().__init__(f"payment event {event_id} is not stored yet")
 
 
-class PaidOrderUnknown(TransientError):
-    """The event is about an order that is not visible yet, or that nobody ever placed."""
-
-    def __init__(self, event_id: object) -> None:
-        super().__init__(f"the order of payment event {event_id} is not stored yet")
-
-
 class EventOverdue(PermanentError):
-    """Its order or its confirmation did not come as long as we waited for it; a person must look."""
+    """Its gateway did not confirm it as long as we waited for that; a person must look."""
 
     def __init__(self, event_id: object, flaw: str) -> None:
         super().__init__(f"payment event {event_id} is quarantined: {flaw}")

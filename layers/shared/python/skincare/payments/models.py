@@ -50,7 +50,7 @@ class EventSource(StrEnum):
 
 
 class Closing(StrEnum):
-    """What became of an attempt that a gateway was told to close."""
+    """What became of an attempt that a gateway was asked to close."""
 
     PAID = "paid"
     """It is too late: somebody has paid."""
@@ -77,7 +77,7 @@ class Webhook:
 
 @dataclass(frozen=True)
 class Report:
-    """What a gateway's event says. `amount_rupiah` is as told: zero and less are possible.
+    """What a gateway's event says. `amount_rupiah` is as reported: zero and less are possible.
 
     Of a refund it is what this refund gives back, and `refund_key` tells it from the others.
     `attempt_no` is None where the gateway knows the order by its bare number.
@@ -100,7 +100,7 @@ class GatewayEvent:
     """A webhook whose signature is right. `key` is the same for every copy of one event.
 
     `headers` are those that belong to the evidence and hold no secret. With a `flaw` the event waits for a
-    person, who is told why without a word of what was sent. Without a report and a flaw it is not about a payment.
+    person, who sees why without a word of what was sent. Without a report and a flaw it is not about a payment.
     """
 
     key: str

@@ -105,7 +105,7 @@ def store(
     return Intake(is_new=True, job=job)
 
 
-def is_told_differently(conn: Connection, event: GatewayEvent, *, gateway: str) -> bool:
+def is_reported_differently(conn: Connection, event: GatewayEvent, *, gateway: str) -> bool:
     """Tell whether the stored event of the same key says something else about money."""
     found = conn.execute(
         """
@@ -174,7 +174,7 @@ def mark_applied(conn: Connection, event_id: EventId, confirmed: Report | None =
     return cur.rowcount == 1
 
 
-def quarantine_overdue(conn: Connection, event_id: EventId, *, flaw: str, after: timedelta) -> bool:
+def quarantine(conn: Connection, event_id: EventId, *, flaw: str, after: timedelta = timedelta(0)) -> bool:
     """Set an event aside for a person if it was received longer ago than `after`; False where it was not."""
     cur = conn.execute(
         """

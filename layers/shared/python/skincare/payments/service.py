@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from skincare.database.connection import Connection, Database, LockUnavailable
-from skincare.identifiers import OrderNumber, new_job_id, uuid7
+from skincare.identifiers import OrderNumber, is_order_number, new_job_id, uuid7
 from skincare.invoices import repository as invoices
 from skincare.jobs.catalog import ExpireOrder, GenerateInvoicePdf, ProcessPayment, SendPaymentReceivedEmail
 from skincare.jobs.models import DueJob
@@ -15,24 +15,24 @@ from skincare.jobs.publisher import Publisher
 from skincare.jobs.repository import outbox, timers
 from skincare.observability import logger
 from skincare.orders.models import OrderStatus
-from skincare.payments import confirmation, members, repository
-from skincare.payments.aftermath.service import follow_up
+from skincare.payments import confirmation, json_fields, repository
 from skincare.payments.errors import (
     EventOverdue,
     EventUnconfirmed,
     GatewayUnknown,
-    PaidOrderUnknown,
     PaymentEventUnknown,
     SignatureInvalid,
     WebhookContested,
 )
 from skincare.payments.gateways.webhooks import READERS
 from skincare.payments.models import EventId, EventState, EventStatus, GatewayEvent, Webhook
+from skincare.payments.orphans import repository as orphans
 from skincare.payments.ports import Gateway, Gateways, SecretStore
+from skincare.payments.refund_effects.service import follow_up
 from skincare.payments.refunds import repository as refunds
 from skincare.payments.repository import LockedOrder
 from skincare.payments.settlement import Anomaly, AnomalyKind, PaymentEvent, Settlement, settle
-from skincare.payments.unknown_words import repository as unknown_words
+from skincare.payments.unknown_statuses import repository as unknown_statuses
 
 # Longer than lock_timeout and, after a new session's two seconds or a ping, still within the three seconds
 # in which a gateway is to hear from us.
@@ -40,11 +40,9 @@ _ANSWER_WITHIN_S = 2.5
 
 # Shorter than the budget by more than the longest backoff: the last tries know that they are the last.
 _EVENT_FITS_WITHIN = ProcessPayment.budget - timedelta(minutes=15)
-_FLAWS: Mapping[type[Exception], str] = {
-    PaidOrderUnknown: "no order of this number came",
-    EventUnconfirmed: "its gateway never confirmed it",
-}
-OVERDUE_FLAWS = frozenset(_FLAWS.values())
+_UNCONFIRMED = "its gateway never confirmed it"
+_NOT_OURS = "its order number is not of our form"
+OVERDUE_FLAWS = frozenset({_UNCONFIRMED, orphans.FLAW})
 """Why events are set aside that another try may apply."""
 
 
@@ -62,8 +60,9 @@ def receive(
 ) -> None:
     """Store a webhook whose signature is right, with its job, and publish the job; a copy changes nothing.
 
-    One about another merchant than ours, by gateway in `merchant_ids`, waits for a person, and so does one that has
-    the identifier of an earlier event and says something else: as a copy its money would be gone.
+    One about another merchant than ours, by gateway in `merchant_ids`, or about an order number that we never write,
+    waits for a person, and so does one that has the identifier of an earlier event and says something else: as a copy
+    its money would be gone.
     Raises `GatewayUnknown`, `SignatureInvalid`, `WebhookMalformed`, and errors that are transient: then the
     gateway must send it again.
     """
@@ -71,6 +70,7 @@ def receive(
     if gateway is None:
         raise GatewayUnknown
     event = _of_our_merchant(_verified(gateway, webhook, secrets, now), (merchant_ids or {}).get(gateway_name))
+    event = _of_our_form(event)
     event_id = EventId(uuid7())
     store = partial(
         repository.store,
@@ -84,10 +84,10 @@ def receive(
     try:
         with database.connection(answer_within_s=_ANSWER_WITHIN_S) as conn:
             intake = store(conn, event)
-            if not intake.is_new and repository.is_told_differently(conn, event, gateway=gateway.name):
+            if not intake.is_new and repository.is_reported_differently(conn, event, gateway=gateway.name):
                 event = replace(
                     event,
-                    key=f"sha256:{members.digest(webhook.body)}",
+                    key=f"sha256:{json_fields.digest(webhook.body)}",
                     flaw=event.flaw or "another event has its identifier",
                 )
                 intake = store(conn, event)
@@ -95,7 +95,7 @@ def receive(
     except LockUnavailable as error:
         raise WebhookContested from error
     _log(gateway.name, event, event_id, is_new=intake.is_new)
-    _log_unknown_words(*set_aside)
+    _log_unknown_statuses(*set_aside)
     if intake.job is not None:
         publisher.publish_now([intake.job])
 
@@ -103,9 +103,10 @@ def receive(
 def apply_event(event_id: EventId, *, database: Database, gateways: Gateways, publisher: Publisher) -> None:
     """Apply a stored event to its order, once: what it says, or what its gateway says where it must be asked.
 
-    The event that pays the order sets off its mail and its invoice. Raises `PaymentEventUnknown`,
-    `PaidOrderUnknown` and `TransactionContested`, and the errors of `confirmation.confirm`; `EventOverdue` once an
-    event has waited too long for its order or its gateway.
+    The event that pays the order sets off its mail and its invoice. One without its order waits, and no job with it:
+    the reconciliation enqueues another one once the order is here. Raises `PaymentEventUnknown` and
+    `TransactionContested`, and the errors of `confirmation.confirm`; `EventOverdue` once an event has waited too long
+    for its gateway.
     """
     with _setting_aside_what_is_overdue(event_id, database):
         jobs = _apply(event_id, database=database, gateways=gateways)
@@ -124,13 +125,16 @@ def _apply(event_id: EventId, *, database: Database, gateways: Gateways) -> list
         logger.info("payment.event_done_before", event_id=event_id, state=state)
         return []
     confirmed = None
-    if not (event.is_answer or READERS[event.gateway].status_is_signed):
-        confirmed = confirmation.confirm(event, database=database, gateways=gateways)
     order_number = OrderNumber(event.order_number)
+    if not (event.is_answer or READERS[event.gateway].status_is_signed):
+        with database.connection() as conn:
+            if repository.total_of(conn, order_number) is None:
+                return _leave_without_order(conn, event)
+        confirmed = confirmation.confirm(event, database=database, gateways=gateways)
     with database.connection() as conn, conn.transaction():
         order = repository.lock_order(conn, order_number)
         if order is None:
-            raise PaidOrderUnknown(event_id)
+            return _leave_without_order(conn, event)
         if not repository.mark_applied(conn, event_id, confirmed):
             return []
         events = repository.applied_events(conn, order_number)
@@ -139,10 +143,10 @@ def _apply(event_id: EventId, *, database: Database, gateways: Gateways) -> list
         settlement = settle(order.status, order.total_rupiah, events, foreign=foreign, asked=asked)
         applied = next(each for each in events if each.event_id == event_id)
         if _comes_back(order, settlement):
-            settlement = _told_as_refunded(settlement, applied)
+            settlement = _reported_as_refunded(settlement, applied)
         anomalies = repository.save(conn, order, settlement, event_id=event_id)
         refunds.book(conn, order.id, settlement.payments)
-        set_aside = unknown_words.set_aside(conn, order_number) if applied.status is EventStatus.PAID else []
+        set_aside = unknown_statuses.set_aside(conn, order_number) if applied.status is EventStatus.PAID else []
         jobs: list[DueJob] = []
         if _becomes_paid(order, settlement):
             timers.cancel(conn, ExpireOrder(order_number=order_number).unique_key)
@@ -166,7 +170,7 @@ def _apply(event_id: EventId, *, database: Database, gateways: Gateways) -> list
         status=applied.status,
         order_status=settlement.order_status,
     )
-    _log_unknown_words(set_aside, order_number)
+    _log_unknown_statuses(set_aside, order_number)
     for anomaly in anomalies:
         logger.error(
             "payment.anomaly",
@@ -180,19 +184,34 @@ def _apply(event_id: EventId, *, database: Database, gateways: Gateways) -> list
     return jobs
 
 
+def _leave_without_order(conn: Connection, event: PaymentEvent) -> list[DueJob]:
+    """Let an event wait for its order without a job, or for a person where no order of ours has such a number.
+
+    An order is committed before any gateway hears of it: trying again in a minute would not find it either.
+    """
+    if not is_order_number(event.order_number):
+        repository.quarantine(conn, event.event_id, flaw=_NOT_OURS)
+        logger.error("payment.event_quarantined", event_id=event.event_id, flaw=_NOT_OURS)
+    else:
+        logger.warning("payment.event_without_order", event_id=event.event_id, order_number=event.order_number)
+    return []
+
+
 def _comes_back(order: LockedOrder, settlement: Settlement) -> bool:
     """Tell whether an order that counted as refunded does not any more: another payment turns out to be here."""
     return order.status is OrderStatus.REFUNDED and settlement.order_status is not OrderStatus.REFUNDED
 
 
-def _told_as_refunded(settlement: Settlement, event: PaymentEvent) -> Settlement:
+def _reported_as_refunded(settlement: Settlement, event: PaymentEvent) -> Settlement:
     """Return the settlement with a task for a person: the order may have been shipped or written off meanwhile."""
     return replace(settlement, anomalies=(*settlement.anomalies, Anomaly(event, AnomalyKind.PAID_AGAIN)))
 
 
-def _log_unknown_words(event_ids: Iterable[EventId], order_number: OrderNumber) -> None:
+def _log_unknown_statuses(event_ids: Iterable[EventId], order_number: OrderNumber) -> None:
     for event_id in event_ids:
-        logger.error("payment.event_quarantined", event_id=event_id, order_number=order_number, flaw=unknown_words.FLAW)
+        logger.error(
+            "payment.event_quarantined", event_id=event_id, order_number=order_number, flaw=unknown_statuses.FLAW
+        )
 
 
 def _becomes_paid(order: LockedOrder, settlement: Settlement) -> bool:
@@ -205,21 +224,20 @@ def _becomes_paid(order: LockedOrder, settlement: Settlement) -> bool:
 
 @contextmanager
 def _setting_aside_what_is_overdue(event_id: EventId, database: Database) -> Iterator[None]:
-    """Quarantine an event whose order or confirmation did not come in time, and raise `EventOverdue`."""
+    """Quarantine an event whose confirmation did not come in time, and raise `EventOverdue`."""
     try:
         yield
-    except (PaidOrderUnknown, EventUnconfirmed) as error:
-        flaw = _FLAWS[type(error)]
+    except EventUnconfirmed:
         with database.connection() as conn:
-            overdue = repository.quarantine_overdue(conn, event_id, flaw=flaw, after=_EVENT_FITS_WITHIN)
+            overdue = repository.quarantine(conn, event_id, flaw=_UNCONFIRMED, after=_EVENT_FITS_WITHIN)
         if not overdue:
             raise
-        logger.error("payment.event_quarantined", event_id=event_id, flaw=flaw)
-        raise EventOverdue(event_id, flaw) from None
+        logger.error("payment.event_quarantined", event_id=event_id, flaw=_UNCONFIRMED)
+        raise EventOverdue(event_id, _UNCONFIRMED) from None
 
 
 def _set_aside_after_a_payment(conn: Connection, event: GatewayEvent) -> tuple[list[EventId], OrderNumber]:
-    """Quarantine what is told in unknown words of an order that has a payment; also of a copy, if we died before.
+    """Quarantine events with an unknown status about an order that has a payment; also of a copy, if we died before.
 
     Under the order's lock: the event that pays it may be applied at this moment, and one of us must see both.
     """
@@ -230,7 +248,7 @@ def _set_aside_after_a_payment(conn: Connection, event: GatewayEvent) -> tuple[l
     with conn.transaction():
         if repository.lock_order(conn, order_number) is None:
             return [], order_number
-        return unknown_words.set_aside(conn, order_number), order_number
+        return unknown_statuses.set_aside(conn, order_number), order_number
 
 
 def _verified(gateway: Gateway, webhook: Webhook, secrets: SecretStore, now: datetime) -> GatewayEvent:
@@ -258,6 +276,13 @@ def _of_our_merchant(event: GatewayEvent, ours: str | None) -> GatewayEvent:
     if ours is None or event.merchant_id in {None, ours}:
         return event
     return replace(event, flaw="it is about another merchant")
+
+
+def _of_our_form(event: GatewayEvent) -> GatewayEvent:
+    """Flaw an event that would wait for an order that can never come; what sets nothing off may name anything."""
+    if event.state is not EventState.RECEIVED or event.report is None or is_order_number(event.report.order_number):
+        return event
+    return replace(event, flaw=_NOT_OURS)
 
 
 def _log(gateway: str, event: GatewayEvent, event_id: EventId, *, is_new: bool) -> None:

@@ -35,7 +35,7 @@ _CURRENCY = "IDR"
 
 @dataclass(frozen=True)
 class Settlement:
-    """What an order, its payments and the people who look after them are told."""
+    """What changes for an order, its payments and the people who look after them."""
 
     order_status: OrderStatus
     payments: tuple[Payment, ...]

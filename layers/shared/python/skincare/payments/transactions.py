@@ -67,7 +67,7 @@ class AnomalyKind(StrEnum):
     FAILED_THOUGH_PAID = "failed_though_paid"
     CHARGEBACK = "chargeback"
     PAID_AGAIN = "paid_again"
-    """The order counted as refunded until this event. It is about what people were told, not about the sum."""
+    """The order counted as refunded until this event. It is about what people were shown, not about the sum."""
     GOODS_GIVEN_BACK = "goods_given_back"
     """It pays an order whose goods were given back with a refund and sold since; found where goods are moved."""
 
@@ -87,7 +87,7 @@ class Anomaly:
     kind: AnomalyKind
     give_back_rupiah: int = 0
     expected_rupiah: int | None = None
-    """What the event should have told, where that is not the order's total."""
+    """What the event should have reported, where that is not the order's total."""
 
     @property
     def task(self) -> Task:
@@ -131,15 +131,15 @@ def add_up(
     events: Iterable[PaymentEvent], total_rupiah: int, *, asked: Mapping[str, AskedRefund]
 ) -> tuple[Payment, list[Anomaly]]:
     """Add up the events of one transaction, in whatever order they are; `asked` are our refunds by their key."""
-    books = _Books(sorted(events, key=lambda each: each.rank), total_rupiah, asked)
-    books.find_payment()
-    books.book_refunds()
-    books.book_what_else_took_money()
-    return books.payment(), books.anomalies
+    state = _TransactionState(sorted(events, key=lambda each: each.rank), total_rupiah, asked)
+    state.find_payment()
+    state.book_refunds()
+    state.book_what_else_took_money()
+    return state.payment(), state.anomalies
 
 
 @dataclass
-class _Books:
+class _TransactionState:
     """One transaction under way."""
 
     events: list[PaymentEvent]
@@ -157,9 +157,9 @@ class _Books:
         Where it was paid twice differently, the order's total counts before what is earlier: an order that it paid
         would otherwise lose its payment to the news of another amount, and stay paid by nothing.
         """
-        told = self._told(EventStatus.PAID)
+        reported = self._reported(EventStatus.PAID)
         self.paid_by = min(
-            (each for each in told if each.amount_rupiah > 0),
+            (each for each in reported if each.amount_rupiah > 0),
             key=lambda each: (
                 each.amount_rupiah != self.total_rupiah,
                 each.occurred_at or NEVER,
@@ -168,7 +168,7 @@ class _Books:
             ),
             default=None,
         )
-        for event in told:
+        for event in reported:
             if event.amount_rupiah <= 0:
                 self._note(event, AnomalyKind.WRONG_AMOUNT)
             elif self.paid_by is not None and event.amount_rupiah != self.paid_by.amount_rupiah:
@@ -177,10 +177,10 @@ class _Books:
     def book_refunds(self) -> None:
         """Book each refund once. Where they do not all fit, those that went as we asked come first (`_turn`)."""
         by_key: defaultdict[str, list[PaymentEvent]] = defaultdict(list)
-        for event in self._told(*REFUNDS):
+        for event in self._reported(*REFUNDS):
             by_key[event.refund_key or ""].append(event)
-        for key, told in sorted(by_key.items(), key=lambda each: self._turn(*each)):
-            refund = self._refund(key, told)
+        for key, reported in sorted(by_key.items(), key=lambda each: self._turn(*each)):
+            refund = self._refund(key, reported)
             if self.paid_by is None:
                 self._note(refund, AnomalyKind.REFUND_WITHOUT_PAYMENT)
             elif not 0 < refund.amount_rupiah <= self._left:
@@ -195,13 +195,13 @@ class _Books:
         Gateways tell a payment's amount even where a bank takes a part of it, so all counts as taken: the rest is a
         person's to find out, and until then nothing is given back that may be gone.
         """
-        is_void = bool(self._told(EventStatus.VOIDED))
+        is_void = bool(self._reported(EventStatus.VOIDED))
         if is_void:
             self.refunded += self._left
         elif self.paid_by is not None:
-            for event in self._told(EventStatus.FAILED):
+            for event in self._reported(EventStatus.FAILED):
                 self._note(event, AnomalyKind.FAILED_THOUGH_PAID)
-        for event in self._told(EventStatus.CHARGEBACK):
+        for event in self._reported(EventStatus.CHARGEBACK):
             self._note(event, AnomalyKind.CHARGEBACK)
             self.charged_back += self._left
 
@@ -220,15 +220,15 @@ class _Books:
         amount = self.paid_by.amount_rupiah if self.paid_by else 0
         return amount - self.refunded - self.charged_back
 
-    def _turn(self, key: str, told: list[PaymentEvent]) -> tuple[object, ...]:
+    def _turn(self, key: str, reported: list[PaymentEvent]) -> tuple[object, ...]:
         """When a refund is booked: those that went as we asked, then others that we asked for, then the earlier."""
         expected = self._expected(key)
         return (
-            all(each.amount_rupiah != expected for each in told),
+            all(each.amount_rupiah != expected for each in reported),
             key not in self.asked,
-            min(each.occurred_at or NEVER for each in told),
+            min(each.occurred_at or NEVER for each in reported),
             -(expected or 0),
-            sorted(-each.amount_rupiah for each in told),
+            sorted(-each.amount_rupiah for each in reported),
             key,
         )
 
@@ -237,14 +237,14 @@ class _Books:
         asked = self.asked.get(key)
         return asked.amount_rupiah if asked and asked.transaction == self.events[0].transaction else None
 
-    def _refund(self, key: str, told: list[PaymentEvent]) -> PaymentEvent:
+    def _refund(self, key: str, reported: list[PaymentEvent]) -> PaymentEvent:
         """Choose the event that tells a refund: of those that can be, what we asked for, otherwise the largest.
 
         The largest, because what may still be given back must not be too much.
         """
         asked, expected = self.asked.get(key), self._expected(key)
         chosen = min(
-            told,
+            reported,
             key=lambda each: (
                 not 0 < each.amount_rupiah <= self._left,
                 each.amount_rupiah != expected,
@@ -252,14 +252,14 @@ class _Books:
                 each.rank,
             ),
         )
-        for event in told:
+        for event in reported:
             if event.amount_rupiah != chosen.amount_rupiah:
                 self._note(event, AnomalyKind.REFUND_DIFFERS, expected_rupiah=expected or chosen.amount_rupiah)
         if asked is not None and chosen.amount_rupiah != expected:
             self._note(chosen, AnomalyKind.REFUND_DIFFERS, expected_rupiah=asked.amount_rupiah)
         return chosen
 
-    def _told(self, *statuses: EventStatus) -> list[PaymentEvent]:
+    def _reported(self, *statuses: EventStatus) -> list[PaymentEvent]:
         return [each for each in self.events if each.status in statuses]
 
     def _note(self, event: PaymentEvent, kind: AnomalyKind, *, expected_rupiah: int | None = None) -> None:
@@ -267,9 +267,9 @@ class _Books:
 
     def _status(self) -> EventStatus:
         if self.paid_by is None:
-            told = {event.status for event in self.events}
-            return next((meaning for word, meaning in _ATTEMPT.items() if word in told), EventStatus.PENDING)
-        if self._told(EventStatus.CHARGEBACK):
+            reported = {event.status for event in self.events}
+            return next((meaning for word, meaning in _ATTEMPT.items() if word in reported), EventStatus.PENDING)
+        if self._reported(EventStatus.CHARGEBACK):
             return EventStatus.CHARGEBACK
         if self.refunded == 0:
             return EventStatus.PAID

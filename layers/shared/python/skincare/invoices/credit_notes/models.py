@@ -37,7 +37,7 @@ class CreditNote:
 
 @dataclass(frozen=True)
 class CreditNoteFile:
-    """What the customer is told of a credit note; `url` leads to its file for a while, None while it is made."""
+    """What the customer sees of a credit note; `url` leads to its file for a while, None while it is made."""
 
     credit_note_number: str
     amount_rupiah: int

@@ -50,17 +50,17 @@ def sweep(
                 WHEN f.dead_letter_no < l.dead_letter_no THEN 'delete'
                 WHEN l.state = 'processing' AND l.lease_until > now() THEN 'keep'
                 WHEN l.state <> 'processing' AND now() - l.budget_from
-                    >= coalesce(b.budget, %(default_budget)s) THEN 'bury'
+                    >= coalesce(b.budget, %(default_budget)s) THEN 'dead_letter'
                 ELSE 'republish'
             END AS verdict
             FROM found f LEFT JOIN locked l ON l.id = f.id LEFT JOIN budget b ON b.job_type = l.job_type
         ), republished AS (
             UPDATE jobs j SET publish_at = now()
             WHERE j.id IN (SELECT id FROM judged WHERE verdict = 'republish')
-                AND j.id NOT IN (SELECT id FROM judged WHERE verdict = 'bury')
+                AND j.id NOT IN (SELECT id FROM judged WHERE verdict = 'dead_letter')
         )
         SELECT CASE
-            WHEN verdict = 'bury' AND dead_letter_job(
+            WHEN verdict = 'dead_letter' AND dead_letter_job(
                 id, coalesce(error_class, 'NeverSettled'),
                 coalesce(error_message, 'received time after time without an outcome')
             ) IS NOT NULL THEN 'delete'
@@ -104,15 +104,15 @@ def redrive(conn: Connection, job_ids: Sequence[JobId], *, only_at: Sequence[int
     return dict(cur.fetchall())
 
 
-def moved_on(conn: Connection, deaths: Mapping[JobId, int]) -> set[JobId]:
-    """Return those of the jobs that are not in the death that was looked at: they came back, or died again."""
+def moved_on(conn: Connection, dead_letter_nos: Mapping[JobId, int]) -> set[JobId]:
+    """Return the jobs whose `dead_letter_no` is no longer the one that was looked at: they came back, or died again."""
     cur = conn.execute(
         """
         SELECT w.id FROM unnest(%(ids)s::uuid[], %(numbers)s::integer[]) AS w (id, dead_letter_no)
         LEFT JOIN jobs j ON j.id = w.id AND j.dead_letter_no = w.dead_letter_no
             AND j.state = 'dead_letter'
         WHERE j.id IS NULL""",
-        {"ids": list(deaths), "numbers": list(deaths.values())},
+        {"ids": list(dead_letter_nos), "numbers": list(dead_letter_nos.values())},
     )
     return {row[0] for row in cur}
 

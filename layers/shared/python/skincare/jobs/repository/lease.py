@@ -29,7 +29,7 @@ def claim(
     dead job back (somebody redrove the message), any other copy of a dead job is done. Jobs that
     crashed a process are left out as suspects unless the claim is for one job `alone`; such a claim
     counts the lease that ran out as a crash, and dead-letters the job at the last one. `release` is
-    remembered with the job and its attempt, and told by the dead letter.
+    remembered with the job and its attempt, and named by the dead letter.
     """
     cur = conn.cursor(row_factory=dict_row)
     cur.execute(

@@ -204,7 +204,7 @@ def mark_published(conn: Connection, jobs: Sequence[DueJob]) -> int:
 
 
 def dead_letter_refused(conn: Connection, jobs: Sequence[DueJob], *, error_class: str, error_message: str) -> int:
-    """Dead-letter live jobs whose message SQS refused as ours to mend; return how many."""
+    """Dead-letter live jobs whose message SQS refused as the sender's fault; return how many."""
     row = conn.execute(
         """
         SELECT count(*) FILTER (WHERE dead_letter_job(id, %(error_class)s, %(error_message)s)) FROM (

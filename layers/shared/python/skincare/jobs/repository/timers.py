@@ -1,4 +1,4 @@
-"""Timers: jobs for later that exist once while unfinished, and that can be called off."""
+"""Timers: jobs for later that exist once while unfinished, and that can be cancelled."""
 
 from datetime import datetime
 
@@ -55,7 +55,7 @@ def insert(
 
 
 def cancel(conn: Connection, unique_key: str) -> bool:
-    """Call off the unfinished job of a key, in the caller's transaction; False where there is none."""
+    """Cancel the unfinished job of a key, in the caller's transaction; False where there is none."""
     row = conn.execute("SELECT cancel_timer(%(unique_key)s)", {"unique_key": unique_key}).fetchone()
     return row is not None and bool(row[0])
 
@@ -73,7 +73,7 @@ def move(conn: Connection, unique_key: str, *, run_at: datetime) -> bool:
 
 
 def insert_daily(conn: Connection, job_id: JobId, payload: JobPayload) -> bool:
-    """Schedule the next of a daily chore unless it is; `payload.daily_at` is its time of day.
+    """Schedule the next run of a periodic job unless it is scheduled; `payload.daily_at` is its time of day.
 
     Its key holds its day: whatever became of yesterday's, today's is scheduled all the same.
     """

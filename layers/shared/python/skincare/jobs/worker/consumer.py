@@ -1,4 +1,4 @@
-"""The worker as a long-running process: receive, run, answer, until told to stop.
+"""The worker as a long-running process: receive, run, answer, until asked to stop.
 
 The same as in Lambda, behind the `Queue` port; what the event source mapping does there, this
 loop does here.
@@ -31,7 +31,7 @@ class Run(Protocol):
 
 
 def consume(queue: Queue, run: Run, *, limits: QueueLimits, stop: threading.Event) -> bool:
-    """Work until `stop` is set; True when everything that ran was finished or handed back.
+    """Work until `stop` is set; True when everything that ran was finished or released.
 
     A stop lets running handlers finish and starts no others. False means that a handler hung: the
     process must end, for its thread would go on.

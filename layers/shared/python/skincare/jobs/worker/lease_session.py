@@ -14,7 +14,7 @@ from skincare.jobs.worker.batch import Ack, Fate, Fates, Redeliver
 from skincare.observability import describe, logger
 
 SOON = timedelta(seconds=5)
-"""When a message comes again whose job was not judged: handed back, suspect without time, lost lease."""
+"""When a message comes again whose job was not judged: released, suspect without time, lost lease."""
 
 RESERVE = timedelta(seconds=2)
 """Kept at the end of an invocation for the last settle, the visibility changes and the answer."""

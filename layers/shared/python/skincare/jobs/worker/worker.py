@@ -32,7 +32,7 @@ _JOB_UNKNOWN = Unprocessable("JobUnknown", "job_unknown: the ledger has no such 
 
 
 class Worker[A]:
-    """The worker of one queue; lives as long as its process. `measured` is told what each batch did.
+    """The worker of one queue; lives as long as its process. `measured` gets the metrics of each batch.
 
     `leave` ends the process at once.
     """
@@ -61,7 +61,7 @@ class Worker[A]:
         self._threads = ThreadPoolExecutor(limits.threads, thread_name_prefix="handler")
 
     def consume(self, stop: threading.Event) -> None:
-        """Work until `stop` is set, and then until everything that ran is finished or handed back.
+        """Work until `stop` is set, and then until everything that ran is finished or released.
 
         When a handler hung, the process ends, for its thread would go on.
         """
@@ -160,10 +160,10 @@ class _Invocation[A]:
             self._start(waiting, running, session)
             if not running:
                 break
-            patience = (session.time_left() - RESERVE).total_seconds()
+            timeout = (session.time_left() - RESERVE).total_seconds()
             if session.oldest_unsettled_s is not None:
-                patience = min(patience, _SETTLE_WITHIN_S - session.oldest_unsettled_s)
-            for future in wait(running, timeout=max(patience, 0), return_when=FIRST_COMPLETED).done:
+                timeout = min(timeout, _SETTLE_WITHIN_S - session.oldest_unsettled_s)
+            for future in wait(running, timeout=max(timeout, 0), return_when=FIRST_COMPLETED).done:
                 made = future.result()
                 del running[future]
                 self.metrics.ran(made)

@@ -1,4 +1,4 @@
-"""Changes that people ask for, each told as counts of what it did and of what it left alone."""
+"""Changes that people ask for; each returns counts of what it did and of what it left alone."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from uuid import UUID
@@ -18,33 +18,33 @@ type Act = Callable[[Connection], Change]
 
 
 def redrive(
-    conn: Connection, deaths: Mapping[JobId, int], *, may_run_again: Callable[[str], bool], even_crashed: bool
+    conn: Connection, dead_letter_nos: Mapping[JobId, int], *, may_run_again: Callable[[str], bool], even_crashed: bool
 ) -> Change:
-    """Bring back the jobs that still are in the death (`dead_letter_no`) that was looked at."""
-    causes = dead_jobs.causes_of(conn, list(deaths))
+    """Bring back the jobs whose `dead_letter_no` is still the one that was looked at."""
+    causes = dead_jobs.causes_of(conn, list(dead_letter_nos))
     crashed = {job_id for job_id, (_, error_class) in causes.items() if error_class == CRASHED and not even_crashed}
     unsafe = {job_id for job_id, (job_type, _) in causes.items() if not may_run_again(job_type)} - crashed
     allowed = [job_id for job_id in causes if job_id not in crashed | unsafe]
-    redriven = sorted(dead_letter.redrive(conn, allowed, only_at=[deaths[job_id] for job_id in allowed]))
+    redriven = sorted(dead_letter.redrive(conn, allowed, only_at=[dead_letter_nos[job_id] for job_id in allowed]))
     counts = {
         "redriven": len(redriven),
-        "redriven_past_use": len(dead_jobs.past_use(conn, redriven)),
+        "redriven_past_use": len(dead_jobs.obsolete_reasons(conn, redriven)),
         "not_dead_any_more": len(allowed) - len(redriven),
         "needs_force": len(unsafe),
-        "unknown": len(deaths) - len(causes),
+        "unknown": len(dead_letter_nos) - len(causes),
     }
     return _of_jobs(redriven, counts | _if_any(needs_even_crashed=len(crashed)))
 
 
-def discard(conn: Connection, deaths: Mapping[JobId, int], *, even_paid: bool) -> Change:
-    """Cancel jobs that still are in the death that was looked at, and give up the payment events they were about.
+def discard(conn: Connection, dead_letter_nos: Mapping[JobId, int], *, even_paid: bool) -> Change:
+    """Cancel jobs whose `dead_letter_no` is still the one that was looked at, and give up their payment events.
 
     Otherwise such an event would wait for ever, and a reconciliation would enqueue a job for it again.
     """
-    moved_on = dead_letter.moved_on(conn, deaths)
-    still = [job_id for job_id in deaths if job_id not in moved_on]
+    moved_on = dead_letter.moved_on(conn, dead_letter_nos)
+    still = [job_id for job_id in dead_letter_nos if job_id not in moved_on]
     given_up, paid = _set_aside_events_of(conn, still, even_paid=even_paid)
-    wanted = {job_id: number for job_id, number in deaths.items() if job_id not in paid}
+    wanted = {job_id: number for job_id, number in dead_letter_nos.items() if job_id not in paid}
     hit = sorted(dead_letter.discard(conn, list(wanted), only_at=list(wanted.values())))
     counts = {"discarded": len(hit), "not_dead_any_more": len(wanted) - len(hit)}
     return _of_jobs(hit, counts | _if_any(events_set_aside=given_up, needs_even_paid=len(paid)))

@@ -81,10 +81,10 @@ def causes_of(conn: Connection, job_ids: Sequence[JobId]) -> dict[JobId, tuple[s
     return {job_id: (job_type, error_class) for job_id, job_type, error_class in cur}
 
 
-def past_use(conn: Connection, job_ids: Sequence[JobId]) -> dict[JobId, str]:
+def obsolete_reasons(conn: Connection, job_ids: Sequence[JobId]) -> dict[JobId, str]:
     """Return why a run would find nothing to do, for those of the jobs where it would not, as things stand.
 
-    Only told to people: each handler looks for itself when it runs. Nothing is said of a payload that names no order
+    For people only: each handler looks for itself when it runs. Nothing is said of a payload that names no order
     as text: no handler gets to see it.
     """
     cur = conn.execute(

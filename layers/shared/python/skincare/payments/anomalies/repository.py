@@ -17,7 +17,7 @@ class OpenWork:
     quarantined_events: int
     anomalies: int
     corrected_events: int
-    """Of the last day: told something else than their gateway confirmed."""
+    """Of the last day: differ from what their gateway confirmed."""
 
 
 def save_anomalies(

@@ -52,10 +52,10 @@ def close(
         return outcome
     answers = [(gateway, report) for report in ask(gateways, gateway, attempt, database=database)]
     new = keep(order_number, answers, database=database, publisher=publisher)
-    told = [report.transaction_id for _, report in answers if report.status is EventStatus.PAID]
+    reported = [report.transaction_id for _, report in answers if report.status is EventStatus.PAID]
     with database.connection() as conn:
-        waits = new > 0 or is_waiting(conn, order_number, gateway, told)
-    return Closing.CLOSED if told and not waits else Closing.PAID
+        waits = new > 0 or is_waiting(conn, order_number, gateway, reported)
+    return Closing.CLOSED if reported and not waits else Closing.PAID
 
 
 def _named(gateway: str, attempt: Attempt, database: Database) -> Sequence[str]:
@@ -72,9 +72,9 @@ def keep(
 ) -> int:
     """Store what moved money and was not known, each with its job; return how many events are new.
 
-    `answers` are pairs of a gateway and its report. What a webhook told before, or tells later, adds up to
-    the same: a payment is one however often it is told, and a refund is known by its key. One that is told with another
-    amount than before is news.
+    `answers` are pairs of a gateway and its report. What a webhook reported before, or reports later, adds up to
+    the same: a payment is one however often it is reported, and a refund is known by its key. One that is reported with
+    another amount than before is news.
     """
     moved = [(gateway, report) for gateway, report in answers if report.status in _MONEY]
     if not moved:

@@ -59,9 +59,9 @@ def extend(conn: Connection, order_id: int, *, window: timedelta) -> datetime | 
 def find_open(conn: Connection, order_id: int) -> StartedAttempt | None:
     """Return the attempt of an order that its customer can still use.
 
-    It ends with its time, or earlier once the gateway has told that or we have closed it. A try that failed does not
-    end it: the page takes another one, and a second page would let somebody pay twice. One whose page nobody has seen
-    is of no use once there is too little time left.
+    It ends with its time, or earlier once the gateway has reported that or we have closed it. A try that failed does
+    not end it: the page takes another one, and a second page would let somebody pay twice. One whose page nobody has
+    seen is of no use once there is too little time left.
     """
     row = (
         conn.cursor(row_factory=dict_row)

@@ -103,12 +103,12 @@ def knows_of_order(conn: Connection, order_number: OrderNumber) -> bool:
             WHERE j.order_number = %(order_number)s AND j.job_type = %(job_type)s AND j.state <> 'cancelled'
         ) OR EXISTS (
             SELECT 1 FROM order_notifications n JOIN orders o ON o.id = n.order_id
-            WHERE o.order_number = %(order_number)s AND n.notification_type = %(told)s AND n.status = 'sent'
+            WHERE o.order_number = %(order_number)s AND n.notification_type = %(notification)s AND n.status = 'sent'
         )""",
         {
             "order_number": order_number,
             "job_type": SendConfirmationEmail.job_type,
-            "told": NotificationType.ORDER_CONFIRMATION,
+            "notification": NotificationType.ORDER_CONFIRMATION,
         },
     ).fetchone()
     return row is not None and bool(row[0])

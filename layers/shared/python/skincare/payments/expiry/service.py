@@ -1,4 +1,4 @@
-"""Expiring orders: the gateways are asked and told to close first, and no order expires on a guess."""
+"""Expiring orders: the gateways are asked, and their pages closed, first, and no order expires on a guess."""
 
 from collections.abc import Sequence
 from datetime import timedelta

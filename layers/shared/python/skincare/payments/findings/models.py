@@ -35,7 +35,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Owed:
-    """A job that a paid order should have had, and that nobody called off."""
+    """A job that a paid order should have had, and that nobody cancelled."""
 
     job_type: str
     order_number: OrderNumber

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from skincare.errors import ConfigurationError
 from skincare.observability import logger
-from skincare.payments import members
+from skincare.payments import json_fields
 from skincare.payments.deadline import within
 from skincare.payments.errors import (
     GatewayMisconfigured,
@@ -43,7 +43,7 @@ StatusInside = Callable[[Any], int | None]
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer that is no error; `value` is its JSON, whose numbers are texts as in `payments.members`."""
+    """An answer that is no error; `value` is its JSON, whose numbers are texts as in `payments.json_fields`."""
 
     status: int
     value: Any = field(repr=False)
@@ -131,7 +131,7 @@ class GatewayHttp:
                     break
                 return status, content
             status = inside if inside in _NOT_LET_IN else status
-        # An alarm counts this event: nobody can pay, and no refund is sent, until a person mends it.
+        # An alarm counts this event: nobody can pay, and no refund is sent, until a person fixes it.
         logger.error("payment.gateway_misconfigured", gateway=self._gateway, status=status)
         raise GatewayMisconfigured(self._gateway, f"status {status}")
 
@@ -168,7 +168,7 @@ _UNREADABLE = object()
 
 def _value_of(content: bytes) -> Any:
     try:
-        return members.parse_any(content)
+        return json_fields.parse_any(content)
     except WebhookMalformed:
         return _UNREADABLE
 

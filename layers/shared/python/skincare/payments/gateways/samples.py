@@ -48,7 +48,7 @@ class SignedRequest:
 
 @dataclass(frozen=True)
 class Sample:
-    """How one gateway tells of an occurrence: `request` takes it with its word, the secret and the time of sending."""
+    """How one gateway reports an occurrence: `request` takes it with its word, the secret and the time of sending."""
 
     request: Callable[[Occurrence, str, str, datetime], SignedRequest]
     words: Mapping[str, str] = field(default_factory=dict)
@@ -68,10 +68,10 @@ def sample(gateway: str) -> Sample:
 
 def signed(gateway: str, what: Occurrence, *, secret: str, sent_at: datetime) -> SignedRequest:
     """Return the request of a gateway about an occurrence."""
-    return sample(gateway).request(what, word_of(gateway, what.status), secret, sent_at)
+    return sample(gateway).request(what, native_status(gateway, what.status), secret, sent_at)
 
 
-def word_of(gateway: str, status: str) -> str:
+def native_status(gateway: str, status: str) -> str:
     """Return what a gateway calls a status; a word of its own stays."""
     return sample(gateway).words.get(status, status)
 

@@ -1,4 +1,4 @@
-"""What a reconciliation mends and whom it asks, in PostgreSQL. Everything is bounded, by an index."""
+"""What a reconciliation repairs and whom it asks, in PostgreSQL. Everything is bounded, by an index."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,13 +27,15 @@ class Unattended:
 def unattended(conn: Connection, *, grace: timedelta, limit: int) -> list[Unattended]:
     """Return events, refunds and unpaid orders that no unfinished job looks after. A dead job counts: a person has it.
 
-    `grace` is how long after its end an order that nobody paid should be closed.
+    An event whose order is not here needs none. `grace` is how long after its end an order that nobody paid should be
+    closed.
     """
     cur = conn.cursor(row_factory=class_row(Unattended))
     cur.execute(
         """
         (
-            SELECT 'process_payment' AS kind, e.id::text AS subject, e.order_number FROM payment_events e
+            SELECT 'process_payment' AS kind, e.id::text AS subject, e.order_number
+            FROM payment_events e JOIN orders o ON o.order_number = e.order_number
             WHERE e.state = 'received' AND e.received_at < now() - %(late)s AND NOT EXISTS (
                 SELECT 1 FROM jobs j
                 WHERE j.order_number = e.order_number AND j.job_type = 'process_payment'

@@ -24,12 +24,14 @@ from skincare.payments.errors import GatewayRefused, ReconciliationUnfinished
 from skincare.payments.findings.models import Finding, Owed
 from skincare.payments.findings.repository.findings import open_findings
 from skincare.payments.findings.service import look_through
+from skincare.payments.orphans import repository as orphans
 from skincare.payments.ports import Gateways
 from skincare.payments.reconciliation import repository
 from skincare.payments.reconciliation.repository import Unattended
 
 _PER_KIND = 200
 _PER_RUN = 20
+_ORPHANS_PER_RUN = 1000
 # A gateway may take its whole timeout for each answer, and a job has fifteen seconds.
 _ASK_FOR_S = 4.0
 _LOOK_FOR_S = 4.0
@@ -40,31 +42,36 @@ _ONE_WITHIN_S = 5.0
 class Reconciliation:
     """What one run did: jobs that it enqueued anew, and what is open now. It may have had no time for everything."""
 
-    mended: tuple[Unattended, ...]
+    repaired: tuple[Unattended, ...]
     findings: tuple[Finding, ...]
     finished: bool
 
 
 def check(database: Database, *, within_s: float = _LOOK_FOR_S) -> Reconciliation:
-    """Enqueue jobs that are missing, and write down what does not add up. Several runs at once do no harm.
+    """Enqueue jobs that are missing, set orphaned events aside, and write down what does not add up.
 
-    One that is not finished within its time goes on where it was, the next time that somebody asks.
+    Several runs at once do no harm. One that is not finished within its time goes on where it was, the next time that
+    somebody asks.
     """
-    with database.connection() as conn, conn.transaction():
-        mended = mend(conn)
+    with database.connection() as conn:
+        with conn.transaction():
+            repaired = repair(conn)
+        orphaned = orphans.set_aside(conn, after=ProcessPayment.budget, limit=_ORPHANS_PER_RUN)
+    for event_id in orphaned:
+        logger.error("payment.event_quarantined", event_id=event_id, flaw=orphans.FLAW)
     looked = look_through(database, within_s=within_s)
-    mended += tuple(map(unattended, looked.enqueued))
+    repaired += tuple(map(unattended, looked.enqueued))
     with database.connection() as conn:
         findings = open_findings(conn, limit=_PER_KIND)
     log = logger.error if looked.new else logger.info
     log(
         "reconciliation.checked",
-        mended=len(mended),
+        repaired=len(repaired),
         findings=len(findings),
         new_findings=looked.new,
         finished=looked.finished,
     )
-    return Reconciliation(mended, tuple(findings), looked.finished)
+    return Reconciliation(repaired, tuple(findings), looked.finished)
 
 
 def unattended(owed: Owed) -> Unattended:
@@ -72,10 +79,10 @@ def unattended(owed: Owed) -> Unattended:
     return Unattended(owed.job_type, owed.order_number, owed.order_number)
 
 
-def mend(conn: Connection) -> tuple[Unattended, ...]:
+def repair(conn: Connection) -> tuple[Unattended, ...]:
     """Enqueue jobs that are missing, in the caller's transaction; return what was without one."""
     missing = repository.unattended(conn, grace=EXPIRY_GRACE, limit=_PER_KIND)
-    mended = tuple(
+    repaired = tuple(
         each
         for each in missing
         if timers.insert(
@@ -86,9 +93,9 @@ def mend(conn: Connection) -> tuple[Unattended, ...]:
             order_number=each.order_number,
         )
     )
-    for each in mended:
+    for each in repaired:
         logger.warning("reconciliation.job_missing", kind=each.kind, order_number=each.order_number)
-    return mended
+    return repaired
 
 
 def ask_gateways(*, database: Database, gateways: Gateways, publisher: Publisher) -> None:

@@ -25,7 +25,7 @@ class RefundRequest:
     transaction_id: str | None = None
     anomaly_id: int | None = None
     keep_stock: bool = False
-    """The goods do not come back to the shelf: with a full refund the stock stays as it is."""
+    """The goods do not come back: with a full refund the stock stays as it is."""
     key: str = field(default_factory=lambda: str(uuid4()))
 
     def __post_init__(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from skincare.payments import members
+from skincare.payments import json_fields
 from skincare.payments.errors import SignatureInvalid
 from skincare.payments.gateways.doku.settings import SETTINGS
 from skincare.payments.models import EventStatus, GatewayEvent, Report, Webhook, attempt_named
@@ -61,13 +61,13 @@ class Doku:
             raise SignatureInvalid(f"the header {_SIGNATURE} is not of ours")
         headers = {_CLIENT: client_id, _REQUEST: request_id, _TIME: timestamp}
         try:
-            content = members.signed(webhook.body)
-        except members.MemberFlawed as flaw:
-            key = f"sha256:{members.digest(webhook.body)}"
+            content = json_fields.signed(webhook.body)
+        except json_fields.InvalidField as flaw:
+            key = f"sha256:{json_fields.digest(webhook.body)}"
             return GatewayEvent(key, headers, None, str(flaw), merchant_id=client_id)
         try:
             return GatewayEvent(request_id, headers, _report(content), merchant_id=client_id)
-        except members.MemberFlawed as flaw:
+        except json_fields.InvalidField as flaw:
             return GatewayEvent(request_id, headers, None, str(flaw), merchant_id=client_id)
 
 
@@ -76,8 +76,8 @@ READER: Gateway = Doku()
 
 def _moment(timestamp: str) -> datetime:
     try:
-        sent_at = members.moment({"time": timestamp}, "time")
-    except members.MemberFlawed:
+        sent_at = json_fields.moment({"time": timestamp}, "time")
+    except json_fields.InvalidField:
         sent_at = None
     if sent_at is None:
         raise SignatureInvalid(f"the header {_TIME} is not a time")
@@ -85,18 +85,18 @@ def _moment(timestamp: str) -> datetime:
 
 
 def _report(content: Mapping[str, Any]) -> Report:
-    order, transaction = members.inner(content, "order"), members.inner(content, "transaction")
-    reported = members.text(transaction, "status", longest=64)
+    order, transaction = json_fields.inner(content, "order"), json_fields.inner(content, "transaction")
+    reported = json_fields.text(transaction, "status", longest=64)
     status = _STATUSES.get(reported)
-    order_number, attempt_no = attempt_named(members.text(order, "invoice_number", longest=64))
+    order_number, attempt_no = attempt_named(json_fields.text(order, "invoice_number", longest=64))
     return Report(
         order_number=order_number,
-        transaction_id=members.text(transaction, "original_request_id", longest=128),
+        transaction_id=json_fields.text(transaction, "original_request_id", longest=128),
         reported_status=reported,
         status=status,
-        amount_rupiah=members.rupiah(order, "amount"),
-        currency=members.text({"currency": "IDR"} | order, "currency", longest=8),
-        occurred_at=members.moment(transaction, "date"),
+        amount_rupiah=json_fields.rupiah(order, "amount"),
+        currency=json_fields.text({"currency": "IDR"} | order, "currency", longest=8),
+        occurred_at=json_fields.moment(transaction, "date"),
         # It names no refund and tells the order's amount: a transaction is refunded once, as a whole.
         refund_key=reported if status is EventStatus.REFUNDED else None,
         attempt_no=attempt_no,

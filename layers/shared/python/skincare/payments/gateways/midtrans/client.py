@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-from skincare.payments import members
+from skincare.payments import json_fields
 from skincare.payments.errors import GatewayRefused, GatewayUnavailable, RefundTooEarly
 from skincare.payments.gateways.http import GatewayHttp
 from skincare.payments.gateways.midtrans.settings import SETTINGS
@@ -81,12 +81,12 @@ class MidtransClient:
             raise GatewayUnavailable(self.name, "its answer is about something else")
         found = [] if by_reference is None else [by_reference]
         for missing in sorted(set(transaction_ids) - {each.get("transaction_id") for each in found}):
-            told = self._status(missing)
-            if told is not None and _is_about(told, attempt, missing):
-                found.append(told)
+            reported = self._status(missing)
+            if reported is not None and _is_about(reported, attempt, missing):
+                found.append(reported)
         try:
             return tuple(report for each in found for report in _reports(attempt, each))
-        except members.MemberFlawed as flaw:
+        except json_fields.InvalidField as flaw:
             raise GatewayUnavailable(self.name, str(flaw)) from None
 
     def close(self, attempt: Attempt, transaction_ids: Collection[str] = ()) -> Closing:
@@ -114,10 +114,10 @@ class MidtransClient:
             return Closing.UNKNOWN
         if code != _UNCHANGEABLE:
             raise GatewayRefused(self.name, f"status {code[:3]}")
-        told = self._status(name)
+        reported = self._status(name)
         try:
-            status = None if told is None else meaning(told)[1]
-        except members.MemberFlawed as flaw:
+            status = None if reported is None else meaning(reported)[1]
+        except json_fields.InvalidField as flaw:
             raise GatewayUnavailable(self.name, str(flaw)) from None
         if status in {EventStatus.FAILED, EventStatus.EXPIRED, EventStatus.VOIDED}:
             return Closing.CLOSED
@@ -134,7 +134,7 @@ class MidtransClient:
         return None if answer.value.get("status_code") == _UNKNOWN else answer.value
 
     def _ask(self, path: str, content: object) -> str:
-        """Send, and return Midtrans's own code, whether it stands in the body or is told by HTTP."""
+        """Send, and return Midtrans's own code, from the body or else the HTTP status."""
         try:
             answer = self._api.post_if_there(path, content)
         except GatewayRefused as refusal:
@@ -156,8 +156,8 @@ def _status_inside(content: Any) -> int | None:
 
 def _is_taken(status: int, content: Any) -> bool:
     """Our references are of a form that Midtrans takes, so that a complaint about `order_id` means one thing."""
-    told = content.get("error_messages") if isinstance(content, dict) else None
-    return status == _TAKEN or any("order_id" in each for each in _texts(told))
+    reported = content.get("error_messages") if isinstance(content, dict) else None
+    return status == _TAKEN or any("order_id" in each for each in _texts(reported))
 
 
 def _texts(value: object) -> list[str]:
@@ -176,11 +176,11 @@ def _reports(attempt: Attempt, content: Mapping[str, Any]) -> Iterator[Report]:
     reported, status = meaning(content)
     newest = Report(
         order_number=attempt.order_number,
-        transaction_id=members.text(content, "transaction_id", longest=128),
+        transaction_id=json_fields.text(content, "transaction_id", longest=128),
         reported_status=reported,
         status=status,
         amount_rupiah=price(content),
-        currency=members.text({"currency": "IDR"} | dict(content), "currency", longest=8),
+        currency=json_fields.text({"currency": "IDR"} | dict(content), "currency", longest=8),
         occurred_at=happened_at(content),
         attempt_no=attempt.attempt_no,
     )
@@ -191,7 +191,7 @@ def _reports(attempt: Attempt, content: Mapping[str, Any]) -> Iterator[Report]:
     if status is EventStatus.CHARGEBACK:
         yield replace(newest, occurred_at=None)
     for refund in refunds(content):
-        if refund.amount_rupiah or not refund.told_rupiah:
+        if refund.amount_rupiah or not refund.reported_rupiah:
             yield replace(
                 newest,
                 status=status if status in REFUNDS else EventStatus.PARTIALLY_REFUNDED,

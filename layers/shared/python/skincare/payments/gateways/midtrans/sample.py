@@ -10,18 +10,18 @@ from skincare.payments.models import EventStatus
 
 
 def with_fee(price_rupiah: int, fee_rupiah: int) -> dict[str, Any]:
-    """Return how Midtrans tells of a fee that it put on top of a price, nothing where it put none.
+    """Return how Midtrans reports a fee that it put on top of a price, nothing where it put none.
 
     https://docs.midtrans.com/docs/snap-advanced-feature#automatic-fee-imposition
     """
     if not fee_rupiah:
         return {}
-    told = {
+    reported = {
         "original_amount": str(price_rupiah),
         "gross_amount": str(price_rupiah + fee_rupiah),
         "customer_imposed_payment_fee": str(fee_rupiah),
     }
-    return {"metadata": {"extra_info": {"gross_amount_info": told}}}
+    return {"metadata": {"extra_info": {"gross_amount_info": reported}}}
 
 
 def _request(what: Occurrence, word: str, secret: str, _: datetime) -> SignedRequest:

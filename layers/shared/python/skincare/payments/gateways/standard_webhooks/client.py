@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from skincare.payments import members
+from skincare.payments import json_fields
 from skincare.payments.errors import GatewayRefused, GatewayUnavailable
 from skincare.payments.gateways.http import GatewayHttp
 from skincare.payments.gateways.standard_webhooks.settings import SETTINGS
@@ -40,12 +40,12 @@ class StandardWebhooksClient:
         answer = self._api.get(f"/payments/{quote(attempt.reference, safe='')}/transactions")
         if answer is None:
             return ()
-        told = answer.value.get("transactions") if isinstance(answer.value, dict) else None
-        if not isinstance(told, list) or not all(isinstance(each, dict) for each in told):
+        reported = answer.value.get("transactions") if isinstance(answer.value, dict) else None
+        if not isinstance(reported, list) or not all(isinstance(each, dict) for each in reported):
             raise GatewayUnavailable(self.name, "its answer has no list of transactions")
         try:
-            reports = tuple(report_of(each) for each in told)
-        except members.MemberFlawed as flaw:
+            reports = tuple(report_of(each) for each in reported)
+        except json_fields.InvalidField as flaw:
             raise GatewayUnavailable(self.name, str(flaw)) from None
         if any((each.order_number, each.attempt_no) != (attempt.order_number, attempt.attempt_no) for each in reports):
             raise GatewayUnavailable(self.name, "its answer is about something else")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from skincare.payments import members
+from skincare.payments import json_fields
 from skincare.payments.errors import SignatureInvalid
 from skincare.payments.gateways.standard_webhooks.settings import SETTINGS
 from skincare.payments.models import REFUNDS, EventStatus, GatewayEvent, Report, Webhook, attempt_named
@@ -62,26 +62,26 @@ def _signatures(secrets: Sequence[str], message_id: str, timestamp: str, body: b
 
 def _event(body: bytes, headers: Mapping[str, str]) -> GatewayEvent:
     try:
-        content = members.signed(body)
+        content = json_fields.signed(body)
         # The event and not the message is what may happen only once: a sender may wrap it anew.
-        return GatewayEvent(members.text(content, "event_id", longest=255), headers, report_of(content))
-    except members.MemberFlawed as flaw:
-        return GatewayEvent(f"sha256:{members.digest(body)}", headers, None, str(flaw))
+        return GatewayEvent(json_fields.text(content, "event_id", longest=255), headers, report_of(content))
+    except json_fields.InvalidField as flaw:
+        return GatewayEvent(f"sha256:{json_fields.digest(body)}", headers, None, str(flaw))
 
 
 def report_of(content: Mapping[str, Any]) -> Report:
-    """Return what an event says, in a webhook or an answer; raises `MemberFlawed`."""
-    reported = members.text(content, "status", longest=64)
+    """Return what an event says, in a webhook or an answer; raises `InvalidField`."""
+    reported = json_fields.text(content, "status", longest=64)
     refund = "refund_id" if content.get("refund_id") is not None else "event_id"
-    order_number, attempt_no = attempt_named(members.text(content, "order_number", longest=64))
+    order_number, attempt_no = attempt_named(json_fields.text(content, "order_number", longest=64))
     return Report(
         order_number=order_number,
-        transaction_id=members.text(content, "transaction_id", longest=128),
+        transaction_id=json_fields.text(content, "transaction_id", longest=128),
         reported_status=reported,
         status=EventStatus(reported) if reported in EventStatus else None,
-        amount_rupiah=members.rupiah(content, "amount_rupiah"),
-        currency=members.text(content, "currency", longest=8),
-        occurred_at=members.moment(content, "occurred_at"),
-        refund_key=members.text(content, refund, longest=128) if reported in REFUNDS else None,
+        amount_rupiah=json_fields.rupiah(content, "amount_rupiah"),
+        currency=json_fields.text(content, "currency", longest=8),
+        occurred_at=json_fields.moment(content, "occurred_at"),
+        refund_key=json_fields.text(content, refund, longest=128) if reported in REFUNDS else None,
         attempt_no=attempt_no,
     )

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, NoReturn
 from urllib.parse import quote
 
-from skincare.payments import members
+from skincare.payments import json_fields
 from skincare.payments.errors import GatewayRefused, GatewayUnavailable
 from skincare.payments.gateways.http import Answer, GatewayHttp
 from skincare.payments.gateways.xendit.settings import SETTINGS
@@ -59,7 +59,7 @@ class XenditClient:
             return tuple(
                 report_of(each) for each in self._invoices(attempt, transaction_ids) if each.get("status") != _OPEN
             )
-        except members.MemberFlawed as flaw:
+        except json_fields.InvalidField as flaw:
             raise GatewayUnavailable(self.name, str(flaw)) from None
 
     def close(self, attempt: Attempt, transaction_ids: Collection[str] = ()) -> Closing:
@@ -88,15 +88,15 @@ class XenditClient:
 
     def _invoices(self, attempt: Attempt, transaction_ids: Collection[str] = ()) -> list[dict[str, Any]]:
         answer = self._api.get(f"/v2/invoices?external_id={quote(attempt.reference, safe='')}")
-        told = [] if answer is None else answer.value
-        if not isinstance(told, list) or not all(isinstance(each, dict) for each in told):
+        reported = [] if answer is None else answer.value
+        if not isinstance(reported, list) or not all(isinstance(each, dict) for each in reported):
             raise GatewayUnavailable(self.name, "its answer is no list of invoices")
-        found = list(told)
-        for missing in set(transaction_ids) - {each.get("id") for each in told}:
+        found = list(reported)
+        for missing in set(transaction_ids) - {each.get("id") for each in reported}:
             answer = self._api.get(f"/v2/invoices/{quote(missing, safe='')}")
             if answer is not None and isinstance(answer.value, dict):
                 found.append(answer.value)
-        # Whatever else it may tell of is not about this attempt.
+        # Whatever else it may report is not about this attempt.
         return [each for each in found if each.get("external_id") == attempt.reference]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from skincare.payments import members
+from skincare.payments import json_fields
 from skincare.payments.errors import SignatureInvalid
 from skincare.payments.gateways.xendit.settings import SETTINGS
 from skincare.payments.models import EventStatus, GatewayEvent, Report, Webhook, attempt_named
@@ -23,7 +23,7 @@ _TEST_INVOICE = "invoice_123124123"
 _STATUSES = {
     "PENDING": EventStatus.PENDING,
     "PAID": EventStatus.PAID,
-    # The money reached our balance at Xendit: the same payment, told again.
+    # The money reached our balance at Xendit: the same payment, reported again.
     "SETTLED": EventStatus.PAID,
     "EXPIRED": EventStatus.EXPIRED,
     "FAILED": EventStatus.FAILED,
@@ -44,15 +44,15 @@ class Xendit:
         key = plain_header(webhook, _ID)
         headers = {_ID: key}
         try:
-            content = members.signed(webhook.body)
-        except members.MemberFlawed as flaw:
-            return GatewayEvent(f"sha256:{members.digest(webhook.body)}", headers, None, str(flaw))
+            content = json_fields.signed(webhook.body)
+        except json_fields.InvalidField as flaw:
+            return GatewayEvent(f"sha256:{json_fields.digest(webhook.body)}", headers, None, str(flaw))
         if content.get("external_id", _TEST_INVOICE) == _TEST_INVOICE:
-            # Other products of Xendit call the same address, and its test button tells of an invoice of nobody.
+            # Other products of Xendit call the same address, and its test button reports an invoice of nobody.
             return GatewayEvent(key, headers, None)
         try:
             return GatewayEvent(key, headers, report_of(content))
-        except members.MemberFlawed as flaw:
+        except json_fields.InvalidField as flaw:
             return GatewayEvent(key, headers, None, str(flaw))
 
 
@@ -60,17 +60,17 @@ READER: Gateway = Xendit()
 
 
 def report_of(content: Mapping[str, Any]) -> Report:
-    """Return what an invoice says, in a webhook or an answer; raises `MemberFlawed`."""
-    reported = members.text(content, "status", longest=64)
-    order_number, attempt_no = attempt_named(members.text(content, "external_id", longest=64))
+    """Return what an invoice says, in a webhook or an answer; raises `InvalidField`."""
+    reported = json_fields.text(content, "status", longest=64)
+    order_number, attempt_no = attempt_named(json_fields.text(content, "external_id", longest=64))
     return Report(
         order_number=order_number,
-        transaction_id=members.text(content, "id", longest=128),
+        transaction_id=json_fields.text(content, "id", longest=128),
         reported_status=reported,
         status=meaning(reported),
-        amount_rupiah=members.rupiah(content, "paid_amount" if "paid_amount" in content else "amount"),
-        currency=members.text(content, "currency", longest=8),
-        occurred_at=members.moment(content, "paid_at") or members.moment(content, "updated"),
+        amount_rupiah=json_fields.rupiah(content, "paid_amount" if "paid_amount" in content else "amount"),
+        currency=json_fields.text(content, "currency", longest=8),
+        occurred_at=json_fields.moment(content, "paid_at") or json_fields.moment(content, "updated"),
         attempt_no=attempt_no,
     )
 

@@ -1,4 +1,4 @@
-"""What goes on beside the functions and nobody has to wait for: the relay's schedule, invoices of earlier runs."""
+"""Background tasks beside the functions: the relay's schedule, invoices of earlier runs."""
 
 import contextlib
 import threading
@@ -10,7 +10,7 @@ from emulator.functions.function import Function
 from emulator.functions.schedule import Schedule
 from emulator.log.logbook import LogBook
 from emulator.processes.threads import start_thread
-from local.functions import INVOICE_BUCKET, Surroundings
+from local.functions import INVOICE_BUCKET, LocalEnvironment
 from local.invoices import restore_invoices
 from local.settings import RELAY_INTERVAL
 from local.state import StateFolder
@@ -19,29 +19,29 @@ from skincare.config import Settings
 from skincare.deployment.queues import QueueName
 
 
-def begin_chores(
+def start_background_tasks(
     undo: contextlib.ExitStack,
     relay: Function,
-    surroundings: Surroundings,
+    environment: LocalEnvironment,
     *,
     state: StateFolder,
     log: LogBook,
     say: Callable[[str], None],
 ) -> None:
-    """Begin them; `undo` ends them."""
+    """Start them; `undo` ends them."""
     # The first tick starts the container.
     schedule = Schedule(relay, name="outbox-relay", every=RELAY_INTERVAL, log=log)
     undo.callback(schedule.stop)
     schedule.start()
     stopping = threading.Event()
     undo.callback(stopping.set)
-    start_thread("invoices", partial(_restore_invoices, surroundings, state, stopping, say), log=log)
+    start_thread("invoices", partial(_restore_invoices, environment, state, stopping, say), log=log)
 
 
 def _restore_invoices(
-    surroundings: Surroundings, state: StateFolder, stopping: threading.Event, say: Callable[[str], None]
+    environment: LocalEnvironment, state: StateFolder, stopping: threading.Event, say: Callable[[str], None]
 ) -> None:
-    app = build_app(Settings.from_env(surroundings.worker(QueueName.DOCUMENTS).environment))
+    app = build_app(Settings.from_env(environment.worker(QueueName.DOCUMENTS).environment))
     try:
         restore_invoices(
             app,

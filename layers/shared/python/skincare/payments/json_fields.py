@@ -1,4 +1,4 @@
-"""The members of a gateway's JSON body, read loosely: what we do not need may be anything."""
+"""The fields of a gateway's JSON body, read loosely: what we do not need may be anything."""
 
 import hashlib
 import json
@@ -21,14 +21,14 @@ class Digits(str):
     __slots__ = ()
 
 
-class MemberFlawed(ValueError):
-    """A member that we need is missing or not usable; the message names it and does not quote it."""
+class InvalidField(ValueError):
+    """A field that we need is missing or not usable; the message names it and does not quote it."""
 
 
 def parse(body: bytes) -> dict[str, Any]:
-    """Return the members of a JSON object; raises `WebhookMalformed`.
+    """Return the fields of a JSON object; raises `WebhookMalformed`.
 
-    Half surrogate pairs and NUL pass: the members that hold them are flawed, if we need them at all.
+    Half surrogate pairs and NUL pass: the fields that hold them are invalid, if we need them at all.
     """
     value = parse_any(body)
     if not isinstance(value, dict):
@@ -53,14 +53,14 @@ def parse_any(body: bytes) -> Any:
 
 
 def signed(body: bytes) -> dict[str, Any]:
-    """Return the members of a body that its sender really signed; raises `MemberFlawed`.
+    """Return the fields of a body that its sender really signed; raises `InvalidField`.
 
     What cannot be read then is evidence all the same: nobody would send it again.
     """
     try:
         return parse(body)
     except WebhookMalformed as error:
-        raise MemberFlawed(str(error)) from None
+        raise InvalidField(str(error)) from None
 
 
 def digest(body: bytes) -> str:
@@ -68,40 +68,40 @@ def digest(body: bytes) -> str:
     return hashlib.sha256(body).hexdigest()
 
 
-def inner(members: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return the members of an object inside, none where it is no object."""
-    value = members.get(name)
+def inner(fields: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return the fields of an object inside, none where it is no object."""
+    value = fields.get(name)
     return value if isinstance(value, dict) else {}
 
 
-def text(members: Mapping[str, Any], name: str, *, longest: int) -> str:
-    """Return a text by the rule of `skincare.text`; raises `MemberFlawed`."""
-    value = members.get(name)
+def text(fields: Mapping[str, Any], name: str, *, longest: int) -> str:
+    """Return a text by the rule of `skincare.text`; raises `InvalidField`."""
+    value = fields.get(name)
     if not isinstance(value, str) or isinstance(value, Digits):
-        raise MemberFlawed(f"{name} is not text")
+        raise InvalidField(f"{name} is not text")
     if len(value) > longest or flaw(value) or is_blank(value):
-        raise MemberFlawed(f"{name} is not 1 to {longest} printable characters")
+        raise InvalidField(f"{name} is not 1 to {longest} printable characters")
     return value
 
 
-def rupiah(members: Mapping[str, Any], name: str) -> int:
-    """Return whole rupiah, from a number or a text such as `150000` and `150000.00`; raises `MemberFlawed`."""
-    value = members.get(name)
+def rupiah(fields: Mapping[str, Any], name: str) -> int:
+    """Return whole rupiah, from a number or a text such as `150000` and `150000.00`; raises `InvalidField`."""
+    value = fields.get(name)
     if not isinstance(value, str) or not _WHOLE.fullmatch(value):
-        raise MemberFlawed(f"{name} is not an amount of whole rupiah")
+        raise InvalidField(f"{name} is not an amount of whole rupiah")
     return int(value.partition(".")[0])
 
 
-def moment(members: Mapping[str, Any], name: str, *, zone: tzinfo = UTC) -> datetime | None:
-    """Return a time, None where there is none; one without an offset is of `zone`. Raises `MemberFlawed`."""
-    value = members.get(name)
+def moment(fields: Mapping[str, Any], name: str, *, zone: tzinfo = UTC) -> datetime | None:
+    """Return a time, None where there is none; one without an offset is of `zone`. Raises `InvalidField`."""
+    value = fields.get(name)
     if value is None:
         return None
     try:
         read = datetime.fromisoformat(value if isinstance(value, str) else "")
         return (read if read.tzinfo else read.replace(tzinfo=zone)).astimezone(UTC)
     except (ValueError, OverflowError):
-        raise MemberFlawed(f"{name} is not a time") from None
+        raise InvalidField(f"{name} is not a time") from None
 
 
 def _too_deep(content: str) -> bool:
@@ -117,9 +117,9 @@ def _refuse(name: str) -> NoReturn:
     raise ValueError(name)
 
 
-def _without_repetition(members: list[tuple[str, Any]]) -> dict[str, Any]:
+def _without_repetition(fields: list[tuple[str, Any]]) -> dict[str, Any]:
     # Two readers of one body could see two values: nobody means that.
-    unique = dict(members)
-    if len(unique) != len(members):
+    unique = dict(fields)
+    if len(unique) != len(fields):
         raise ValueError("repeated member")
     return unique

@@ -10,8 +10,8 @@ from skincare.jobs.models import DueJob
 from skincare.jobs.repository import outbox
 from skincare.observability import logger
 from skincare.orders.models import OrderStatus
-from skincare.payments.aftermath import repository
 from skincare.payments.anomalies.repository import keep_anomaly
+from skincare.payments.refund_effects import repository
 from skincare.payments.repository import LockedOrder
 from skincare.payments.settlement import Anomaly, AnomalyKind, Payment, Settlement
 

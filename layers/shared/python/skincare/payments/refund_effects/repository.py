@@ -1,4 +1,4 @@
-"""Refunds as customers are told of them, and the units of refunded orders, in PostgreSQL."""
+"""Refunds as customers are notified of them, and the units of refunded orders, in PostgreSQL."""
 
 from psycopg import Connection
 

@@ -33,10 +33,10 @@ class StoredMessage:
         return self.message.body
 
 
-class Shelf:
+class MessageStore:
     """Messages in the order in which they came. Not safe for threads: its queue holds a lock.
 
-    A message that was received `max_receive_count` times is handed to `bury` instead of to the next receive.
+    A message that was received `max_receive_count` times is handed to `dead_letter` instead of to the next receive.
     """
 
     def __init__(
@@ -44,12 +44,12 @@ class Shelf:
         *,
         retention: timedelta,
         max_receive_count: int,
-        bury: Callable[[StoredMessage], None] | None,
+        dead_letter: Callable[[StoredMessage], None] | None,
         now: Callable[[], float],
     ) -> None:
         self._retention_s = retention.total_seconds()
         self._max_receive_count = max_receive_count
-        self._bury = bury
+        self._dead_letter = dead_letter
         self._now = now
         self._messages: dict[str, StoredMessage] = {}
         self._deleted: dict[str, StoredMessage] = {}
@@ -83,8 +83,8 @@ class Shelf:
                 break
             if stored.visible_at > self._now():
                 continue
-            if self._bury is not None and stored.receive_count >= self._max_receive_count:
-                self._bury(self._messages.pop(stored.message_id))
+            if self._dead_letter is not None and stored.receive_count >= self._max_receive_count:
+                self._dead_letter(self._messages.pop(stored.message_id))
                 continue
             copies = 2 if stored.message_id in self._twice else 1
             self._twice.discard(stored.message_id)

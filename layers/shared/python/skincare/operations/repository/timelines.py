@@ -10,9 +10,9 @@ from skincare.identifiers import JobId, OrderNumber
 from skincare.jobs.models import JobRow
 from skincare.jobs.repository.payload import read_payload
 from skincare.money import rupiah
-from skincare.operations.models import Happening, JobAttempt, OrderStory
+from skincare.operations.models import JobAttempt, OrderTimeline, TimelineEntry
 
-MOST_HAPPENINGS = 500
+MOST_ENTRIES = 500
 
 
 def jobs(conn: Connection, job_ids: Sequence[JobId]) -> list[JobRow]:
@@ -57,7 +57,7 @@ def attempts(conn: Connection, job_id: JobId) -> list[JobAttempt]:
     return cur.fetchall()
 
 
-def order(conn: Connection, order_number: OrderNumber) -> OrderStory | None:
+def order(conn: Connection, order_number: OrderNumber) -> OrderTimeline | None:
     """Return what happened to an order, None where there is no such order: at most 500 things, the newest."""
     head = conn.execute(
         "SELECT status, total_rupiah FROM orders WHERE order_number = %(number)s", {"number": order_number}
@@ -126,11 +126,11 @@ def order(conn: Connection, order_number: OrderNumber) -> OrderStory | None:
             UNION ALL SELECT t.finished_at, 9, 'job attempt: ' || t.outcome,
                 jsonb_build_array(j.job_type || coalesce(', ' || t.error_class || ': ' || t.error_message, ''))
                 FROM job_attempts t JOIN jobs j ON j.id = t.job_id WHERE j.order_number = %(number)s
-        ) AS happening ORDER BY at DESC, rank DESC LIMIT %(limit)s""",
-        {"number": order_number, "limit": MOST_HAPPENINGS},
+        ) AS entry ORDER BY at DESC, rank DESC LIMIT %(limit)s""",
+        {"number": order_number, "limit": MOST_ENTRIES},
     )
-    happenings = [Happening(at, what, _sentence(detail)) for at, what, detail in cur]
-    return OrderStory(order_number, head[0], head[1], tuple(reversed(happenings)))
+    entries = [TimelineEntry(at, what, _sentence(detail)) for at, what, detail in cur]
+    return OrderTimeline(order_number, head[0], head[1], tuple(reversed(entries)))
 
 
 def _sentence(pieces: Sequence[str | int | None]) -> str:

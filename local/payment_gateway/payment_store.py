@@ -40,7 +40,7 @@ class Payment:
     entries: list[Entry] = field(default_factory=list)
     gateway: str = OURS
     is_closed: bool = False
-    """Whether the shop told us to take no money for it any more."""
+    """Whether the shop asked us to take no more money for it."""
 
     @property
     def paid(self) -> Entry | None:
@@ -69,7 +69,7 @@ class Payment:
         return "closed" if over or any(entry.status == "expired" for entry in self.entries) else "open"
 
 
-class Book:
+class PaymentStore:
     """All payments. Raises `Refused` for what a gateway would not do."""
 
     def __init__(self, file: Path) -> None:

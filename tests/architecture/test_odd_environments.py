@@ -11,10 +11,11 @@ from tests.architecture.tree import ROOT
 
 # Programs that another account runs, files that it reads, times and texts that a locale would change.
 SELECTION = [
-    "tests/emulator/test_postgres_server.py::TestClosedFolders",
-    "tests/emulator/test_postgres_server.py::TestOtherBinaries",
-    "tests/unit/local/test_state.py",
-    "tests/unit/invoices/test_invoice_pdf.py",
+    "tests/emulator/postgres/test_account.py::TestClosedFolders",
+    "tests/emulator/postgres/test_programs.py::TestOtherBinaries",
+    "tests/unit/local/test_state.py::TestStateFolder",
+    "tests/unit/text/test_moments.py",
+    "tests/unit/invoices/test_invoice_pdf.py::TestTheSameInvoice",
 ]
 
 

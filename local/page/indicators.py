@@ -1,4 +1,4 @@
-"""Which alarms would sound on AWS, as far as one machine can tell: lamps of the rules that infra makes alarms of."""
+"""Which alarms would fire on AWS, as far as one machine can tell, by the rules that infra makes alarms of."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,19 +10,19 @@ from skincare.deployment.queues import QueueName
 
 
 @dataclass(frozen=True)
-class Lamp:
-    """One alarm. `value` is None, and the lamp dark, where what would tell does not answer."""
+class Indicator:
+    """One alarm. `value` is None, and it is not firing, where the source of the value does not answer."""
 
     name: str
     value: float | None
     threshold: float
     unit: str
     runbook: str
-    lit: bool
+    firing: bool
 
 
 @dataclass(frozen=True)
-class Seen:
+class Observation:
     """What was seen of the system; None is what did not answer. By queue: messages, and seconds."""
 
     dead_letters: Mapping[str, int] | None
@@ -36,32 +36,32 @@ class Seen:
     gauges: Mapping[Metric, float] | None
 
 
-def lamps(seen: Seen) -> list[Lamp]:
-    """Return a lamp for every alarm."""
+def indicators(observed: Observation) -> list[Indicator]:
+    """Return an indicator for every alarm."""
     by_queue: dict[AlarmRule, Mapping[str, float] | None] = {
-        alarms.DEAD_LETTERS: seen.dead_letters,
-        alarms.QUEUE_AGE: seen.oldest_s,
-        alarms.ITEMS_FAILED: seen.failed_items,
+        alarms.DEAD_LETTERS: observed.dead_letters,
+        alarms.QUEUE_AGE: observed.oldest_s,
+        alarms.ITEMS_FAILED: observed.failed_items,
     }
     found = [
-        _lamp(rule, None if values is None else values.get(queue, 0), queue)
+        _indicator(rule, None if values is None else values.get(queue, 0), queue)
         for rule, values in by_queue.items()
         for queue in QueueName
     ]
-    gauges = seen.gauges or {}
+    gauges = observed.gauges or {}
     alone: dict[AlarmRule, float | None] = {
-        alarms.EMAIL_SENDING_STOPPED: seen.sending_stopped,
-        alarms.WEBHOOKS_REFUSED: seen.webhooks_refused,
-        alarms.API_ERRORS: seen.server_errors,
-        alarms.API_SLOW: seen.slowest_ms,
+        alarms.EMAIL_SENDING_STOPPED: observed.sending_stopped,
+        alarms.WEBHOOKS_REFUSED: observed.webhooks_refused,
+        alarms.API_ERRORS: observed.server_errors,
+        alarms.API_SLOW: observed.slowest_ms,
     }
     for rule in alarms.ALARM_RULES:
         if isinstance(rule.metric, Metric) and not rule.per_queue:
             alone[rule] = gauges.get(rule.metric)
-    return found + [_lamp(rule, value) for rule, value in alone.items()]
+    return found + [_indicator(rule, value) for rule, value in alone.items()]
 
 
-def _lamp(rule: AlarmRule, value: float | None, queue: QueueName | None = None) -> Lamp:
+def _indicator(rule: AlarmRule, value: float | None, queue: QueueName | None = None) -> Indicator:
     name = rule.name if queue is None else f"{rule.name}-{queue}"
-    lit = value is not None and value >= rule.threshold
-    return Lamp(name, value, rule.threshold, rule.unit, rule.runbook_path, lit)
+    firing = value is not None and value >= rule.threshold
+    return Indicator(name, value, rule.threshold, rule.unit, rule.runbook_path, firing)

@@ -8,31 +8,31 @@ export function openSwitches() {
   byId("switches-off").addEventListener("click", () => turn("all", false));
 }
 
-export function showLamps(lamps) {
-  const count = lamps.filter((lamp) => lamp.lit).length;
-  say(byId("lamps-empty"), count ? `${plural(count, "alarm")} would fire.` : "No alarm would fire.");
-  showItems(byId("lamp-list"), lamps.map(rounded), (lamp) => lamp.name, buildLamp);
+export function showIndicators(indicators) {
+  const count = indicators.filter((indicator) => indicator.lit).length;
+  say(byId("alarms-empty"), count ? `${plural(count, "alarm")} would fire.` : "No alarm would fire.");
+  showItems(byId("alarm-list"), indicators.map(rounded), (indicator) => indicator.name, buildIndicator);
 }
 
 /** Say how many alarms would fire, nothing where none would. */
-export function lit(lamps) {
-  const count = lamps.filter((lamp) => lamp.lit).length;
+export function firing(indicators) {
+  const count = indicators.filter((indicator) => indicator.lit).length;
   return count ? plural(count, "alarm") : "";
 }
 
-// Whole numbers: a lamp is built anew only when its text changes.
-const rounded = (lamp) => ({ ...lamp, value: lamp.value === null ? null : Math.floor(lamp.value) });
+// Whole numbers: an indicator is built anew only when its text changes.
+const rounded = (indicator) => ({ ...indicator, value: indicator.value === null ? null : Math.floor(indicator.value) });
 
 const measured = (number, unit) => (unit === "s" && number > 0 ? duration(number) : String(number));
 
-function buildLamp({ name, value, threshold, unit, runbook, lit }) {
+function buildIndicator({ name, value, threshold, unit, runbook, lit: firing }) {
   const now = value === null ? "unknown" : measured(value, unit);
   const limit = unit === "s" ? duration(threshold) : `${threshold} ${unit}`;
   return element(
     "li",
-    { className: lit ? "is-lit" : "" },
+    { className: firing ? "is-firing" : "" },
     element("h3", {}, element("span", { className: "bulb", "aria-hidden": "true" }), name),
-    element("p", { className: "number" }, `${lit ? "firing" : "quiet"}: ${now} (from ${limit})`),
+    element("p", { className: "number" }, `${firing ? "firing" : "quiet"}: ${now} (from ${limit})`),
     element("code", { className: "quiet" }, runbook),
   );
 }

@@ -49,7 +49,7 @@ class BenchDatabase:
     owner: Connection
 
 
-class Surroundings:
+class BenchEnvironment:
     """A server for one run of the bench, and fresh databases on it."""
 
     def __init__(self, server: PostgresServer, scratch: Path) -> None:
@@ -78,13 +78,13 @@ class Surroundings:
 
 
 @contextlib.contextmanager
-def surroundings() -> Iterator[Surroundings]:
+def bench_environment() -> Iterator[BenchEnvironment]:
     """Start a durable server in a folder that is deleted at the end."""
     parent = DISK if DISK.is_dir() and os.access(DISK, os.W_OK) else Path(tempfile.gettempdir())
     folder = Path(tempfile.mkdtemp(prefix="skincare-bench-", dir=parent))
     folder.chmod(0o755)
     try:
         with PostgresServer(folder / "postgres", durable=True) as server:
-            yield Surroundings(server, folder)
+            yield BenchEnvironment(server, folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""A worker function between its queue and its containers, hit by what is switched on."""
+"""Fault injection between a queue and its worker function, as switched on."""
 
 import json
 import threading
@@ -65,7 +65,7 @@ class Poison:
         return psycopg.connect(self._database_url, autocommit=True, connect_timeout=_CONNECT_S)
 
 
-class TroubledWorker:
+class FaultyInvoker:
     """Invokes a pool, and now and then twice, or kills the container at work."""
 
     def __init__(self, pool: FunctionPool, *, switches: Switches, poison: Poison, log: LogBook) -> None:
@@ -74,12 +74,12 @@ class TroubledWorker:
         self._poison = poison
         self._log = log
 
-    def invoke(self, payload: bytes, *, patience: timedelta, trace_id: str | None = None) -> bytes:
+    def invoke(self, payload: bytes, *, timeout: timedelta, trace_id: str | None = None) -> bytes:
         """Return the answer of the pool. Raises `InvocationFailed`, after a crash of ours as `FunctionStopped`."""
         if self._switches.is_on(Switch.DUPLICATE_DELIVERY):
-            again = partial(self._deliver_again, payload, patience, trace_id)
+            again = partial(self._deliver_again, payload, timeout, trace_id)
             start_thread(self._pool.name, again, log=self._log)
-        invoke = partial(self._pool.invoke, payload, patience=patience, trace_id=trace_id)
+        invoke = partial(self._pool.invoke, payload, timeout=timeout, trace_id=trace_id)
         if self._switches.is_on(Switch.POISON_JOB):
             job_ids = _job_ids(payload)
             if poisoned := self._poison.among(job_ids):
@@ -88,9 +88,9 @@ class TroubledWorker:
                     return self._crash_at(poisoned, invoke, ledger, batch=job_ids)
         return invoke()
 
-    def _deliver_again(self, payload: bytes, patience: timedelta, trace_id: str | None) -> None:
+    def _deliver_again(self, payload: bytes, timeout: timedelta, trace_id: str | None) -> None:
         try:
-            self._pool.invoke(payload, patience=patience, trace_id=trace_id)
+            self._pool.invoke(payload, timeout=timeout, trace_id=trace_id)
         except InvocationFailed as error:
             self._log.event(self._pool.name, "duplicate.failed", level="WARNING", error=error.error_type)
 

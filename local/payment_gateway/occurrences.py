@@ -1,7 +1,7 @@
 """What a gateway that is asked about its webhooks must know beforehand: the attempt, and what happened to it."""
 
 from emulator.gateway.problems import Refused
-from local.payment_gateway.book import Book, Entry
+from local.payment_gateway.payment_store import Entry, PaymentStore
 from local.repository import lock_order
 from skincare.database.connection import Database
 from skincare.identifiers import OrderNumber
@@ -10,11 +10,11 @@ from skincare.payments.gateways.samples import Occurrence
 from skincare.payments.models import Attempt
 
 
-class Happenings:
+class Occurrences:
     """Lets things happen at the gateways of a book, about any order of the shop."""
 
-    def __init__(self, book: Book, database: Database) -> None:
-        self._book = book
+    def __init__(self, store: PaymentStore, database: Database) -> None:
+        self._store = store
         self._database = database
 
     def note(self, gateway: str, what: Occurrence) -> Occurrence:
@@ -24,8 +24,8 @@ class Happenings:
         for one whose end is too near.
         """
         attempt = self._attempt(gateway, what.order_number)
-        self._book.open(attempt.reference, attempt.amount_rupiah, attempt.expires_at.isoformat(), gateway=gateway)
-        self._book.note(attempt.reference, _entry(what))
+        self._store.open(attempt.reference, attempt.amount_rupiah, attempt.expires_at.isoformat(), gateway=gateway)
+        self._store.note(attempt.reference, _entry(what))
         return what.about(attempt.reference, total_rupiah=attempt.amount_rupiah)
 
     def _attempt(self, gateway: str, order_number: str) -> Attempt:

@@ -1,4 +1,4 @@
-"""A job and an order told on one screen."""
+"""The timeline of a job or an order on one screen."""
 
 import json
 from typing import TYPE_CHECKING
@@ -9,20 +9,20 @@ from cli.tables import print_facts, print_json, print_table
 from skincare.money import rupiah
 
 if TYPE_CHECKING:
-    from skincare.operations.models import OrderStory
+    from skincare.operations.models import OrderTimeline
 
 
 def print_job(oncall: OnCall, job_id: UUID, *, as_json: bool) -> None:
     """Print everything about one job; ends the command where there is none."""
     from oncall.requests import ShowJob
 
-    story = oncall.ask(ShowJob(job_id=job_id))
-    if story is None:
+    timeline = oncall.ask(ShowJob(job_id=job_id))
+    if timeline is None:
         end(Exit.NOT_ALL, "The ledger has no such job.")
     if as_json:
-        print_json(story)
+        print_json(timeline)
         return
-    job = story.job
+    job = timeline.job
     print_facts(
         {
             "job": job.id,
@@ -30,7 +30,7 @@ def print_job(oncall: OnCall, job_id: UUID, *, as_json: bool) -> None:
             "state": job.state,
             "order": job.order_number,
             "request": job.request_id,
-            "payload": json.dumps(story.payload),
+            "payload": json.dumps(timeline.payload),
             "enqueued": job.created_at,
             "runs at": job.run_at,
             "tried again at": job.retry_at,
@@ -38,9 +38,9 @@ def print_job(oncall: OnCall, job_id: UUID, *, as_json: bool) -> None:
             "attempts": f"{job.attempts} since it was enqueued or redriven, {job.crashes} crashes",
             "dead-lettered": f"{job.dead_letter_no} times",
             "last error": f"{job.error_class}: {job.error_message}" if job.error_class else None,
-            "release": story.release,
-            "run again?": f"{'yes' if story.safe else 'no'}: {story.why}",
-            "left to do": f"nothing: {story.past_use}" if story.past_use else None,
+            "release": timeline.release,
+            "run again?": f"{'yes' if timeline.safe else 'no'}: {timeline.why}",
+            "left to do": f"nothing: {timeline.past_use}" if timeline.past_use else None,
         }
     )
     print_table(
@@ -53,16 +53,16 @@ def print_job(oncall: OnCall, job_id: UUID, *, as_json: bool) -> None:
                 a.release,
                 f"{a.error_class}: {a.error_message}" * bool(a.error_class),
             )
-            for a in story.attempts
+            for a in timeline.attempts
         ],
         title="\nAttempts",
     )
-    if story.order:
+    if timeline.order:
         print()
-        print_order(story.order)
+        print_order(timeline.order)
 
 
-def print_order(order: "OrderStory") -> None:
+def print_order(order: "OrderTimeline") -> None:
     """Print what happened to an order, oldest first."""
     print(f"Order {order.order_number}: {order.status}, {rupiah(order.total_rupiah)}")
     print_table(("when", "what", "detail"), [(each.at, each.what, each.detail) for each in order.happenings])

@@ -1,4 +1,4 @@
-"""Events with an unknown word, in PostgreSQL."""
+"""Events with an unknown status, in PostgreSQL."""
 
 from psycopg import Connection
 
@@ -9,9 +9,9 @@ FLAW = "its status is a word that we do not know, about an order that was paid"
 
 
 def set_aside(conn: Connection, order_number: OrderNumber) -> list[EventId]:
-    """Quarantine the ignored events of a locked order whose word we do not know, once it was paid; return their ids.
+    """Quarantine the ignored events of a locked order whose status we do not know, once it was paid; return their ids.
 
-    A word that its gateway says before the payment means no money; any later one may.
+    A status reported before the payment means no money; any later one may.
     """
     rows = conn.execute(
         """

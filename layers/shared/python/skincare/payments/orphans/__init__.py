@@ -1,0 +1,1 @@
+"""Payment events without their order: they wait, and no job with them."""

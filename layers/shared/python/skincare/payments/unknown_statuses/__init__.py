@@ -1,0 +1,1 @@
+"""Events whose status we do not know."""

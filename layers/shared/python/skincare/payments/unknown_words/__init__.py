@@ -1,1 +1,0 @@
-"""What gateways say in words that we do not know."""
