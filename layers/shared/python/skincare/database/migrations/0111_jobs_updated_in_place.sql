@@ -32,3 +32,22 @@ ALTER TABLE job_attempts DROP CONSTRAINT job_attempts_job_id_fkey;
 
 -- The versions of a job that wait for their vacuum need room beside it.
 ALTER TABLE jobs SET (fillfactor = 50);
+
+-- Waiting for a fifth of a table to be dead, as PostgreSQL does by itself, is waiting for months once it is large. The
+-- narrow tables are small and pass everything through.
+ALTER TABLE jobs SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
+ALTER TABLE job_attempts SET (autovacuum_vacuum_insert_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.02);
+ALTER TABLE job_schedule SET (
+    autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
+    autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 1000
+);
+ALTER TABLE job_keys SET (
+    autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
+    autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 1000
+);
+ALTER TABLE orders SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
+ALTER TABLE order_items SET (autovacuum_vacuum_insert_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.02);
+ALTER TABLE payment_events SET (autovacuum_vacuum_insert_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.02);
+ALTER TABLE products SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
+ALTER TABLE carts SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
+ALTER TABLE cart_items SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
