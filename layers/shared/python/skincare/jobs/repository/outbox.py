@@ -219,9 +219,12 @@ def make_due(conn: Connection, jobs: Sequence[DueJob]) -> int:
     """Leave jobs to the relay's next run; return how many nobody has touched since their insert."""
     return conn.execute(
         """
-        UPDATE jobs j SET publish_at = now()
-        FROM unnest(%(ids)s::uuid[], %(publish_ats)s::timestamptz[]) AS s (id, publish_at)
-        WHERE j.id = s.id AND j.publish_at = s.publish_at""",
+        WITH locked AS (
+            SELECT j.id FROM jobs j JOIN unnest(%(ids)s::uuid[], %(publish_ats)s::timestamptz[]) AS s (id, publish_at)
+                ON s.id = j.id AND s.publish_at = j.publish_at
+            ORDER BY j.id FOR UPDATE OF j
+        )
+        UPDATE jobs j SET publish_at = now() FROM locked WHERE j.id = locked.id""",
         _sent(jobs),
     ).rowcount
 
