@@ -78,6 +78,20 @@ RELAY_FAILURES = AlarmRule(
     runbook="relay-failures",
     first="aws logs tail /aws/lambda/skincare-{stage}-outbox-relay --since 30m --filter-pattern ERROR",
 )
+RETENTION_BEHIND = AlarmRule(
+    name="retention-behind",
+    metric=Metric.RETENTION_LAG,
+    threshold=2 * 24 * 3600,
+    counts="s",
+    period=timedelta(hours=1),
+    periods=3,
+    # Written each minute: silence means that nothing is removed.
+    silence_is_bad=True,
+    broke="Rows that have had their time are not removed: the oldest for two days, or nothing is removed at all.",
+    impact="Nobody yet; the database grows, and what should be forgotten is not.",
+    runbook="retention-behind",
+    first="skincare retention --stage {stage}",
+)
 MESSAGES_QUARANTINED = AlarmRule(
     name="messages-quarantined",
     metric=Metric.QUARANTINED_MESSAGES,
