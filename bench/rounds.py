@@ -55,11 +55,6 @@ def slope(points: Sequence[tuple[float, float]]) -> float:
     return sum((x - middle_x) * (y - middle_y) for x, y in points) / spread
 
 
-def median_us(call: Callable[[], object], *, times: int) -> float:
-    """Return the median duration of a call in microseconds."""
-    return median(_duration_us(call) for _ in range(times))
-
-
 def alternate_us(calls: Sequence[Callable[[], object]], *, times: int) -> list[float]:
     """Return each call's median duration in microseconds when they take turns call by call."""
     durations: list[list[float]] = [[] for _ in calls]

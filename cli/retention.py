@@ -19,7 +19,7 @@ def retention(*, stage: Stage = LOCAL, as_json: AsJson = False) -> None:
         [
             [
                 rule.what,
-                "for good" if rule.kept_days is None else f"{rule.kept_days} d",
+                "while needed" if rule.kept_days is None else f"{rule.kept_days} d",
                 rule.since,
                 "" if rule.rows is None else f"about {rule.rows}",
                 "" if rule.oldest is None else f"{age(rule.oldest)} ago",

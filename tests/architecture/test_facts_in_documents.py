@@ -1,6 +1,7 @@
 """What documents say of the tree is true: paths, modules, targets, settings, and lists and counts of what is there."""
 
 import re
+from functools import cache
 
 import pytest
 
@@ -20,6 +21,24 @@ MADE = re.compile(r"\.local/|cdk\.out|/[_v]|send_thank_you_email\.py$|bench/resu
 """What is made while things run, what is a URL, and the example of CONTRIBUTING."""
 PATH = re.compile(r"[\w.\-]+(?:/[\w.\-]+)+/?|[\w\-]+/|[\w\-]+\.(?:py|sql|toml|json|md|in|txt)")
 MODULE = re.compile(r"(?:api|infra|local|cli|emulator|skincare|oncall|worker)(?:\.[a-z_]+)+")
+MENTION = re.compile(
+    r"(?<![\w./<{-])(?:tests|docs|scripts|requirements|infra|local|emulator|cli|functions|layers|skincare|bench)"
+    r"/[\w/.-]*\.(?:py|sql|md|toml|json|in|txt)\b"
+)
+"""A path in a block of code of a document, or in code itself."""
+IDENTIFIER = re.compile(
+    r"[a-z]+(?:_[a-z0-9]+)+|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+)+|([a-z_.]+)\(…?\)|[a-z]+\.[a-z]+_[a-z_]+"
+)
+"""Such as `publish_at`, `SendRefund`, `place_order(…)` or the event `job.retry_scheduled`."""
+OF_AWS = {
+    "EnforcementStatus",
+    "SendingEnabled",
+    "ImportModuleError",
+    "NatGateway",
+    "SecurityGroupEgress",
+    "SecurityGroupIngress",
+}
+"""What runbooks and the guide to deploying quote of the answers of AWS."""
 SETTING = re.compile(r"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+_?)(?:<[A-Z]+>)?")
 NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 OUTWORN = re.compile(
@@ -62,6 +81,25 @@ def exists(path: str) -> bool:
     return any((ROOT / package / path).exists() for package in PACKAGES) or any(
         file.endswith(f"/{path}") for file in tracked_files()
     )
+
+
+@cache
+def code_words() -> frozenset[str]:
+    """Return every word of the code, of tests too, but of no test that is about documents."""
+    texts = (
+        text_of(name)
+        for name in tracked_files()
+        if not name.startswith(("docs/", "tests/architecture/")) and not name.endswith((".md", ".json", ".pem"))
+    )
+    return frozenset(word for text in texts for word in re.findall(r"\w+", text))
+
+
+def test_the_code_names_files_that_exist() -> None:
+    sources = [name for name in tracked_files() if name.endswith((".py", ".sql", ".toml", "Makefile"))]
+    sources = [name for name in sources if not name.startswith(("tests/", "bench/"))]
+    named = {(name, path) for name in sources for path in MENTION.findall(text_of(name))}
+    assert len(named) > 10
+    assert sorted((name, path) for name, path in named if not exists(path) and not MADE.search(path)) == []
 
 
 def test_a_table_without_its_head_is_found() -> None:
@@ -109,6 +147,17 @@ class TestADocument:
         prefixed = re.compile(r"(WEBHOOK_SECRET_ID|GATEWAY_URL|MERCHANT_ID|(DEAD_LETTER_)?QUEUE_URL)_")
         assert {setting for setting in missing if not prefixed.match(setting)} == set()
 
+    @pytest.mark.parametrize("name", [name for name in LIVING if name != "CHANGELOG.md"])
+    def test_names_tables_columns_functions_classes_and_events_that_exist(self, name: str) -> None:
+        named = {found[1] or found[0] for span in spans(name) if (found := IDENTIFIER.fullmatch(span))}
+        known = code_words()
+        assert {word for word in named - OF_AWS if not set(word.split(".")) <= known} == set()
+
+    @pytest.mark.parametrize("name", LIVING)
+    def test_names_files_that_exist_in_its_blocks_of_code(self, name: str) -> None:
+        paths = {path for block in FENCE.finditer(text_of(name)) for path in MENTION.findall(block[0])}
+        assert sorted(path for path in paths if not exists(path) and not MADE.search(path)) == []
+
     @pytest.mark.parametrize("name", DOCUMENTS)
     def test_has_no_row_of_a_table_without_its_head(self, name: str) -> None:
         assert headless(text_of(name)) == []
@@ -145,6 +194,22 @@ class TestTheArchitecture:
         tree = text_of("docs/architecture.md").partition("## The house")[2].partition("## Who may")[0]
         drawn = set(re.findall(r"([a-z_]+)/", tree))
         assert {folder for folder in folders(below) if folder[0] != "."} - drawn == set()
+
+    def test_names_files_of_a_folder_that_are_there(self) -> None:
+        tree = text_of("docs/architecture.md").partition("## The house")[2].partition("## Who may")[0]
+        folder, missing, seen = "", [], 0
+        for line in tree.splitlines():
+            found = re.match(r"( *)([\w/]+)/ ", line)
+            if found is None:
+                continue
+            folder = found[2] if not found[1] else f"{folder.partition('/')[0]}/{found[2]}"
+            files = re.findall(r"(?<![\w/>])\w+\.(?:py|md|txt)", line)
+            seen += len(files)
+            missing += [
+                f"{folder}/{file}" for file in files if not (ROOT / folder / file).exists() and not exists(file)
+            ]
+        assert seen > 5
+        assert missing == []
 
     def test_names_every_queue(self) -> None:
         paragraph = text_of("docs/architecture.md").partition("## Queues")[2].partition("\n## ")[0]

@@ -9,7 +9,7 @@ HEAD = "| what | kept | counted from when | why |\n|---|---|---|---|\n"
 def row(rule: Rule) -> str:
     match rule.kept:
         case None:
-            kept = "for good"
+            kept = "while needed"
         case _ if rule.kept == BOOKS:
             kept = "10 years"
         case days:

@@ -11,11 +11,15 @@ from skincare.retention.service import prune
 
 
 def let_years_pass(owner: Connection, time: timedelta) -> None:
-    """Make every row as much older: to the database it is as if its clock had moved on, or back."""
+    """Make every row as much older: to the database it is as if its clock had moved on, or back.
+
+    The schedule of jobs follows them by itself.
+    """
     columns = owner.execute("""
         SELECT c.table_name, array_agg(c.column_name::text) FROM information_schema.columns c
         JOIN pg_tables t ON t.tablename = c.table_name AND t.schemaname = c.table_schema
-        WHERE c.table_schema = 'public' AND c.data_type LIKE 'timestamp%' AND c.table_name NOT LIKE 'schema_%'
+        WHERE c.table_schema = 'public' AND c.data_type LIKE 'timestamp%'
+            AND c.table_name NOT LIKE 'schema\\_%' AND c.table_name <> 'job_schedule'
         GROUP BY c.table_name""").fetchall()
     for table, names in columns:
         changes = SQL(", ").join(SQL("{0} = {0} - %(time)s").format(Identifier(name)) for name in names)

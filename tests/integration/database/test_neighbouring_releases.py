@@ -10,10 +10,11 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg import errors
 from psycopg.sql import SQL, Identifier
 
 from skincare.database.migrate import migrate
-from skincare.database.sql_files import migrations
+from skincare.database.sql_files import Migration, migrations
 from tests.architecture.tree import ROOT
 from tests.support.database import TemplateDatabase
 from tests.support.releases import PACKAGES, SCRIPT, recorded, unpack
@@ -49,6 +50,15 @@ class Release:
 
 
 THIS = Release(ROOT, SCRIPT)
+FAILS = Migration("9999_fails.sql", "SELECT 1 / 0")
+
+
+def interruptions() -> Iterator[tuple[str, int]]:
+    """Each earlier release with the numbers of migrations after which the migrator may have stopped."""
+    names = [each.name[:4] for each in migrations()]
+    for release in recorded():
+        own = names.index(release) + 1
+        yield from ((release, count) for count in range(own, max(len(names), own + 1)))
 
 
 @pytest.fixture(scope="module", params=recorded())
@@ -102,6 +112,17 @@ class TestAnEarlierRelease:
         stock(owner)
         left = former.begin(app)
         migrate(owner)
+        assert_all_is_done(former.finish(app, left), owner)
+
+    @pytest.mark.parametrize(("former", "count"), list(interruptions()), indirect=["former"])
+    def test_goes_on_between_any_two_migrations(self, former: Release, count: int, database: tuple[str, str]) -> None:
+        """With its own functions: those of the new release come with the last migration, which fails here."""
+        owner, app = database
+        former.migrate(owner)
+        stock(owner)
+        left = former.begin(app)
+        with pytest.raises(errors.DivisionByZero):
+            migrate(owner, [*migrations()[:count], FAILS])
         assert_all_is_done(former.finish(app, left), owner)
 
     def test_leaves_work_that_this_one_finishes(self, former: Release, database: tuple[str, str]) -> None:

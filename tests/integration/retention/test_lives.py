@@ -20,7 +20,7 @@ from tests.support.retention import let_years_pass, prune_all
 KEPT = {rule.what: rule.kept for rule in RULES if rule.kept is not None}
 TABLES = (
     "orders, payment_events, jobs, job_attempts, idempotency_keys, carts, products, quarantined_messages,"
-    " reconciliation_findings, reconciliation_runs"
+    " reconciliation_findings, reconciliation_runs, job_schedule, job_keys, dead_jobs"
 )
 
 

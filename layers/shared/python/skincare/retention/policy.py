@@ -16,7 +16,8 @@ BOOKS: Final = timedelta(days=3653)
 class Rule:
     """What becomes of one table's rows, or of one column of theirs.
 
-    `kept` counts from when a row ended, `since` says with which moment; None means for good. A rule without
+    `kept` counts from when a row ended, `since` says with which moment; None means while it is
+    needed. A rule without
     `removed_by`, the name of a function in SQL, is about what nothing removes.
     """
 
@@ -44,6 +45,10 @@ RULES: tuple[Rule, ...] = (
         removed_by="prune_jobs",
     ),
     Rule(what="job_attempts", kept=timedelta(days=90), since="its job ended", why="goes with its job"),
+    Rule(what="dead_letter_acknowledgements", kept=timedelta(days=90), since="its job ended", why="goes with its job"),
+    Rule(what="job_schedule", why="a row goes when the relay meets it after its job has moved on"),
+    Rule(what="job_keys", why="a row goes when its job ends"),
+    Rule(what="dead_jobs", why="a row goes when its job comes back or is discarded"),
     Rule(
         what="idempotency_keys",
         kept=timedelta(days=90),

@@ -2,12 +2,12 @@
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import timedelta
 
 from skincare.database.connection import Database
 from skincare.identifiers import JobId, LeaseToken, uuid7
-from skincare.jobs.models import Claim
+from skincare.jobs.models import Claim, Verdict
 from skincare.jobs.repository import lease
 from skincare.jobs.retry import Outcome, Retry, TimeLeft
 from skincare.jobs.worker.batch import Ack, Fate, Fates, Redeliver
@@ -39,11 +39,28 @@ class LeaseSession:
         """Seconds since the first of the unsettled jobs finished; None while there is none."""
         return time.monotonic() - self._unsettled_since if self._unsettled else None
 
-    def claim(self, wanted: Mapping[JobId, int | None], *, alone: bool = False) -> list[Claim] | None:
-        """Claim jobs; None where the database is out of reach, and then nothing is counted.
+    def turns(
+        self, wanted: Mapping[JobId, int | None], *, may_start: Callable[[], bool]
+    ) -> Iterator[tuple[Collection[JobId], Sequence[Claim] | None]]:
+        """Claim all jobs at once, and then each suspect alone while one may start; yield who was asked for with it.
 
-        The lease ends just after the invocation must have: whoever finds it run out knows of a crash.
+        The caller runs what it gets before it goes on. None in place of claims: the database was out of reach, and
+        nothing is counted.
         """
+        if not wanted:
+            return
+        claims = self._claim(wanted)
+        yield wanted, claims
+        suspects = [claim for claim in claims or () if claim.verdict is Verdict.SUSPECT]
+        # Fewest crashes first: a neighbour of the culprit does not wait until the culprit is dead-lettered.
+        for suspect in sorted(suspects, key=lambda claim: claim.crashes):
+            if not may_start():
+                return
+            alone = {suspect.job_id: wanted[suspect.job_id]}
+            yield alone, self._claim(alone, alone=True)
+
+    def _claim(self, wanted: Mapping[JobId, int | None], *, alone: bool = False) -> list[Claim] | None:
+        # The lease ends just after the invocation must have: whoever finds it run out knows of a crash.
         try:
             with self._database.connection() as conn:
                 return lease.claim(

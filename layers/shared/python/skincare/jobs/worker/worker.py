@@ -116,20 +116,13 @@ class _Invocation[A]:
 
     def work_through(self, batch: Batch, session: LeaseSession) -> None:
         """Run what can run side by side, and then each suspect alone."""
-        claims = session.claim(batch.wanted) if batch.wanted else []
-        if claims is None:
-            self.fates |= dict.fromkeys(batch.wanted, Redeliver())
-            return
-        suspects = [claim for claim in claims if claim.verdict is Verdict.SUSPECT]
-        self._run(self._runnable(claims), session)
-        # Fewest crashes first: a neighbour of the culprit does not wait until the culprit is dead-lettered.
-        for suspect in sorted(suspects, key=lambda claim: claim.crashes):
-            if self.hung or not self._time_to_start(session.time_left):
-                self.fates[suspect.job_id] = Redeliver(SOON, failed=False)
-                continue
-            claims = session.claim({suspect.job_id: batch.wanted[suspect.job_id]}, alone=True)
+
+        def may_start() -> bool:
+            return not self.hung and self._time_to_start(session.time_left)
+
+        for job_ids, claims in session.turns(batch.wanted, may_start=may_start):
             if claims is None:
-                self.fates[suspect.job_id] = Redeliver()
+                self.fates |= dict.fromkeys(job_ids, Redeliver())
             else:
                 self._run(self._runnable(claims), session)
 
@@ -137,8 +130,10 @@ class _Invocation[A]:
         """Decide about what cannot run, and return what can."""
         for claim in claims:
             match claim.verdict:
-                case Verdict.RUN | Verdict.SUSPECT:
+                case Verdict.RUN:
                     pass
+                case Verdict.SUSPECT:  # its turn comes after the others', or with another delivery
+                    self.fates[claim.job_id] = Redeliver(SOON, failed=False)
                 case Verdict.BUSY | Verdict.EARLY:
                     self.fates[claim.job_id] = Redeliver(max(claim.wait, timedelta(seconds=1)), failed=False)
                 case Verdict.DEAD:
