@@ -16,9 +16,8 @@ BOOKS: Final = timedelta(days=3653)
 class Rule:
     """What becomes of one table's rows, or of one column of theirs.
 
-    `kept` counts from when a row ended, `since` says with which moment; None means while it is
-    needed. A rule without
-    `removed_by`, the name of a function in SQL, is about what nothing removes.
+    `kept` counts from when a row ended, `since` says with which moment; None means while it is needed. A rule without
+    `removed_by`, the name of a function in SQL, is about what retention does not remove itself.
     """
 
     what: str
