@@ -22,7 +22,7 @@ from skincare.invoices import repository as invoices
 from skincare.invoices.credit_notes import repository as credit_notes
 from skincare.invoices.credit_notes.models import CreditNote
 from skincare.jobs.catalog import ReconcilePayments
-from skincare.jobs.repository import dead_letter, lease, operations, outbox, quarantine, timers
+from skincare.jobs.repository import acknowledgements, dead_letter, lease, operations, outbox, quarantine, timers
 from skincare.jobs.retry import Completed
 from skincare.notifications import repository as notifications
 from skincare.notifications.models import Notice, NotificationStatus, NotificationType
@@ -46,6 +46,8 @@ from skincare.payments.refunds import repository as refunds
 from skincare.payments.refunds.models import RefundRow
 from skincare.payments.settlement import Anomaly, AnomalyKind, Payment, PaymentEvent, settle
 from skincare.payments.unknown_statuses import repository as unknown_statuses
+from skincare.retention import repository as retention
+from skincare.retention.policy import REMOVED, RULES
 from tests.support import ledger
 from tests.support.factories import fill_cart, make_order, make_place_order, make_product, make_user_id, pay
 from tests.support.wire import Wire
@@ -92,6 +94,7 @@ def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], 
         (outbox, "insert_all"): lambda: outbox.insert_all(
             conn, [ledger.PAYLOAD] * 2, order_number=None, request_id=None
         ),
+        (outbox, "tidy_schedule"): lambda: outbox.tidy_schedule(conn, limit=10),
         (outbox, "take_due"): lambda: outbox.take_due(conn, limit=10),
         (outbox, "mark_published"): lambda: outbox.mark_published(conn, [waiting]),
         (outbox, "dead_letter_refused"): lambda: outbox.dead_letter_refused(
@@ -119,6 +122,19 @@ def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], 
         **invoice_queries(conn, seed),
         **money_queries(conn, seed),
         **oncall_queries(conn, seed),
+        **retention_queries(conn),
+    }
+
+
+def retention_queries(conn: Connection) -> dict[tuple[ModuleType, str], Query]:
+    """Return the part of `queries` that is about what is kept, each of every rule."""
+    return {
+        (retention, "prune"): lambda: [
+            retention.prune(conn, function, limit=10, after=None) for _, function in REMOVED
+        ],
+        (retention, "due"): lambda: [retention.due(conn, rule) for rule, _ in REMOVED],
+        (retention, "oldest"): lambda: [retention.oldest(conn, rule) for rule in RULES],
+        (retention, "estimated_rows"): lambda: retention.estimated_rows(conn),
     }
 
 
@@ -163,6 +179,13 @@ def oncall_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType,
         (backlog, "payments"): lambda: backlog.payments(conn, limit=1),
         (backlog, "review_event"): lambda: backlog.review_event(conn, job_id),
         (backlog, "resolve_anomaly"): lambda: backlog.resolve_anomaly(conn, 1),
+        (acknowledgements, "acknowledge"): lambda: acknowledgements.acknowledge(
+            conn, {job_id: 1}, claimed_identity="me", reason="x", lasts=timedelta(days=1)
+        ),
+        (acknowledgements, "withdraw"): lambda: acknowledgements.withdraw(conn, {job_id: 1}),
+        (acknowledgements, "acknowledgements"): lambda: acknowledgements.acknowledgements(conn, [job_id]),
+        (acknowledgements, "count_dead"): lambda: acknowledgements.count_dead(conn),
+        (dead_jobs, "acknowledged"): lambda: dead_jobs.acknowledged(conn, limit=1),
     }
 
 

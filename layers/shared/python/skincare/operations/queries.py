@@ -25,6 +25,8 @@ from skincare.operations.models import (
     SuppressedPage,
 )
 from skincare.operations.repository import backlog, dead_jobs, found_jobs, mails, timelines
+from skincare.retention.models import RetentionState
+from skincare.retention.service import retention_state
 
 LIST_LIMIT = 200
 """Rows of a list that nobody pages through."""
@@ -130,6 +132,10 @@ class Queries:
         with self._database.connection() as conn:
             found = mails.suppressed(conn, email=email, reason=reason, after=after, limit=limit)
         return SuppressedPage(tuple(found), more=len(found) == limit)
+
+    def retention_state(self) -> RetentionState:
+        """Return what is kept how long, and what of it has had its time."""
+        return retention_state(self._database)
 
     def outbox_state(self) -> OutboxState:
         """Return how far the outbox is behind."""

@@ -80,7 +80,7 @@ def count_dead(conn: Connection) -> dict[QueueName, DeadCount]:
         SELECT q.queue, count(j.id) FILTER (WHERE NOT {acknowledged})::integer AS unacknowledged,
             count(j.id) FILTER (WHERE {acknowledged})::integer AS acknowledged
         FROM unnest(%(queues)s::text[]) AS q (queue)
-        LEFT JOIN jobs j ON j.queue = q.queue AND j.state = 'dead_letter'
+        LEFT JOIN (dead_jobs d JOIN jobs j ON j.id = d.job_id) ON j.queue = q.queue
         GROUP BY q.queue""").format(acknowledged=ACKNOWLEDGED),
         {"queues": list(QueueName)},
     )
