@@ -94,6 +94,10 @@ def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], 
         (outbox, "insert_all"): lambda: outbox.insert_all(
             conn, [ledger.PAYLOAD] * 2, order_number=None, request_id=None
         ),
+        (outbox, "insert_for_relay"): lambda: outbox.insert_for_relay(
+            conn, ledger.PAYLOAD, unique_key="wire for the relay", order_number=None
+        ),
+        (outbox, "make_due"): lambda: outbox.make_due(conn, [refused]),
         (outbox, "tidy_schedule"): lambda: outbox.tidy_schedule(conn, limit=10),
         (outbox, "take_due"): lambda: outbox.take_due(conn, limit=10),
         (outbox, "mark_published"): lambda: outbox.mark_published(conn, [waiting]),

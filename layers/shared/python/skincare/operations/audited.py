@@ -45,7 +45,7 @@ class AuditedChanges:
         if change.job_ids:
             with self._database.connection() as conn:
                 due = outbox.take_these(conn, [JobId(UUID(job_id)) for job_id in change.job_ids])
-            self._publisher.publish_now(due)
+            self._publisher.publish_now(due, taken=True)
         return change
 
 

@@ -49,6 +49,7 @@ class MailChanges(AuditedChanges):
                 return Change(0, counts={"enqueued": 0})
             mails.forget_undeliverable(conn, order_number, list(jobs))
             enqueued = outbox.insert_all(conn, list(jobs.values()), order_number=order_number, request_id=None)
+            outbox.make_due(conn, enqueued)
             return Change(len(enqueued), tuple(str(job.job_id) for job in enqueued), {"enqueued": len(enqueued)})
 
         return self._do("resend_mails", {"order_number": order_number}, act)

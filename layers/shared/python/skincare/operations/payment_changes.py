@@ -4,9 +4,8 @@ from typing import Any
 from uuid import UUID
 
 from skincare.database.connection import Connection
-from skincare.identifiers import new_job_id
 from skincare.jobs.catalog import ProcessPayment
-from skincare.jobs.repository import operations, timers
+from skincare.jobs.repository import operations, outbox
 from skincare.operations.audited import AuditedChanges, if_any
 from skincare.operations.models import Change, ReconciliationState
 from skincare.operations.queries import LIST_LIMIT
@@ -64,7 +63,7 @@ class PaymentChanges(AuditedChanges):
                 return Change(0, counts={"taken_up": 0, "not_set_aside": 1})
             job = ProcessPayment(event_id=str(event_id))
             key = f"{job.job_type}:{event_id}"
-            timers.insert(conn, new_job_id(), job, unique_key=key, order_number=order_number)
+            outbox.insert_for_relay(conn, job, unique_key=key, order_number=order_number)
             return Change(1, counts={"taken_up": 1})
 
         return self._do("take_up_event", {"event_id": str(event_id)}, act)
