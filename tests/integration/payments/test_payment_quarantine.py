@@ -9,8 +9,7 @@ import psycopg
 import pytest
 from psycopg import Connection
 
-from oncall.money_requests import TakeUpEvent
-from oncall.requests import ReviewEvent, ShowPayments
+from oncall.payment_requests import ReviewEvent, ShowPayments, TakeUpEvent
 from skincare.app import App
 from skincare.identifiers import uuid7
 from skincare.jobs.catalog import BUDGETS, ProcessPayment
