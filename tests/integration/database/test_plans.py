@@ -22,6 +22,7 @@ from skincare.notifications import repository as notifications
 from skincare.notifications.models import Notice, NotificationStatus, NotificationType
 from skincare.orders import repository as orders
 from skincare.payments.attempts import repository as attempts
+from tests.integration.database.test_wire import queries
 from tests.support.factories import fill_cart, make_place_order, make_product
 from tests.support.http import open_app
 from tests.support.payments import tell
@@ -30,6 +31,9 @@ GROWN = 5000
 """Orders that the shop gets at once: whoever reads a table from its beginning meets so many rows."""
 WARM, MEASURED = 8, 10
 """Lives of a session before its plans are those that it keeps, and lives that are counted."""
+
+WHOLE_TABLES = {"jobs.repository.operations.list_jobs", "operations.repository.timelines.order"}
+"""What people on call look at: all jobs, and everything about an order, planned for the size that the tables have."""
 
 
 @pytest.fixture
@@ -192,3 +196,31 @@ def test_a_grown_shop_is_read_by_its_indexes(app: App, owner: Connection, statis
     reads = lives(app, owner, skus, range(WARM + MEASURED))
     assert {name: rows for name, rows in reads.scanned_rows.items() if rows >= 200} == {}
     assert sum(reads.pages.values()) < 700
+
+
+def test_no_statement_of_customers_and_workers_reads_a_table_from_its_beginning(
+    owner: Connection, conn: Connection
+) -> None:
+    """All that the repositories send, by a session that knew the shop while it was empty."""
+    owner.execute("VACUUM (ANALYZE)")
+    for _ in range(WARM):
+        for query in queries(conn, owner).values():
+            query()
+    make_product(owner)
+    grow(owner)
+    found = set()
+    for (module, name), query in queries(conn, owner).items():
+        before = _scanned(owner, conn)
+        query()
+        if _scanned(owner, conn) - before >= GROWN:
+            found.add(f"{module.__name__.removeprefix('skincare.')}.{name}")
+    assert found <= WHOLE_TABLES
+
+
+def _scanned(owner: Connection, conn: Connection) -> int:
+    for session in (conn, owner):
+        session.execute("SELECT pg_stat_force_next_flush()")
+        session.execute("SELECT 1")
+    row = owner.execute("SELECT sum(seq_tup_read) FROM pg_stat_user_tables").fetchone()
+    assert row is not None
+    return int(row[0])
