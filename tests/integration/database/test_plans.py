@@ -4,7 +4,7 @@ Pages and rows are counted, never time. A session keeps the plans of functions a
 test is one session; autovacuum is off here, so nothing makes it plan again.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -14,7 +14,7 @@ from psycopg import Connection
 
 from skincare.app import App
 from skincare.catalog import repository as catalog
-from skincare.identifiers import LeaseToken, UserId, new_job_id, new_order_number
+from skincare.identifiers import LeaseToken, Sku, UserId, new_job_id, new_order_number
 from skincare.invoices import repository as invoices
 from skincare.jobs.repository import lease, outbox
 from skincare.jobs.retry import Completed, Retry
@@ -80,7 +80,7 @@ class Reads:
         return Reads(each(self.pages, earlier.pages), each(self.scanned_rows, earlier.scanned_rows))
 
 
-def live(app: App, number: int, skus: list[str]) -> None:
+def live(app: App, number: int, skus: Sequence[Sku]) -> None:
     """A customer fills a cart, orders and pays; workers do the jobs; all by the app's one session."""
     user = UserId(f"customer-{number}")
     with app.database.connection() as conn:
@@ -152,7 +152,7 @@ def grow(owner: Connection) -> None:
         owner.execute(statement.encode(), {"rows": GROWN})
 
 
-def lives(app: App, owner: Connection, skus: list[str], numbers: range) -> Reads:
+def lives(app: App, owner: Connection, skus: Sequence[Sku], numbers: range) -> Reads:
     """Warm the session up and return what its later lives read."""
     for number in numbers[:WARM]:
         live(app, number, skus)
