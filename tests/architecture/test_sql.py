@@ -50,7 +50,9 @@ class TestFunctionFiles:
 
     @pytest.mark.parametrize("name", FILES)
     def test_that_look_into_tables_are_planned_by_their_indexes(self, name: str) -> None:
-        """A session keeps such a plan, and may have made it when the tables were empty."""
+        """A session keeps such a plan, and may have made it when the tables were empty; unless it plans each time."""
+        if "SET plan_cache_mode = force_custom_plan" in FILES[name].text:
+            return
         body = BODY.search(FILES[name].text)
         looks = body is not None and re.search(r"\b(?:FROM|UPDATE|INTO) [a-z_]+\b", body[1]) is not None
         assert ("SET enable_seqscan = off" in FILES[name].text) == (looks and name not in INSERTING)

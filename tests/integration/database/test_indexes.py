@@ -15,9 +15,12 @@ from skincare.payments.anomalies import repository as anomalies
 from skincare.payments.findings.repository import findings, looks
 from skincare.payments.reconciliation import repository as reconciliation
 from skincare.payments.refunds import repository as refunds
+from skincare.retention import repository as retention
 from tests.integration.database.test_wire import queries
 
 NEEDED_BY: dict[str, tuple[ModuleType, str]] = {
+    "cart_items_added_at_idx": (retention, "prune"),
+    "idempotency_keys_created_at_idx": (retention, "prune"),
     "jobs_order_number_idx": (outbox, "insert_again"),
     "order_notifications_undeliverable_idx": (mails, "undeliverable"),
     "orders_open_idx": (orders, "place"),
@@ -26,12 +29,15 @@ NEEDED_BY: dict[str, tuple[ModuleType, str]] = {
     "payment_anomalies_open_idx": (anomalies, "open_work"),
     "payment_anomalies_order_id_idx": (anomalies, "save_anomalies"),
     "payment_attempts_created_at_idx": (reconciliation, "attempts_to_ask"),
+    "payment_events_body_idx": (retention, "prune"),
     "payment_events_corrected_idx": (anomalies, "open_work"),
     "payment_events_order_number_idx": (payments, "applied_events"),
     "payment_events_unsettled_idx": (anomalies, "open_work"),
     "payments_order_id_idx": (refunds, "refundable"),
     "payments_updated_at_idx": (looks, "of_payments"),
+    "quarantined_messages_closed_idx": (retention, "prune"),
     "quarantined_messages_open_idx": (operations, "backlog"),
+    "reconciliation_findings_gone_idx": (retention, "prune"),
     "reconciliation_findings_open_idx": (findings, "open_findings"),
     "refunds_open_idx": (reconciliation, "unattended"),
     "refunds_order_id_idx": (refunds, "book"),

@@ -32,8 +32,12 @@ GROWN = 5000
 WARM, MEASURED = 8, 10
 """Lives of a session before its plans are those that it keeps, and lives that are counted."""
 
-WHOLE_TABLES = {"jobs.repository.operations.list_jobs", "operations.repository.timelines.order"}
-"""What people on call look at: all jobs, and everything about an order, planned for the size that the tables have."""
+WHOLE_TABLES = {
+    "jobs.repository.operations.list_jobs",
+    "operations.repository.timelines.order",
+    "retention.repository.due",
+}
+"""What people on call look at: all jobs, everything about an order, and what would go; planned at each call."""
 
 
 @pytest.fixture
