@@ -32,7 +32,7 @@ class Tukar:
     def read(self, webhook, secrets, now):
         if webhook.headers.get("x-token") not in secrets:
             raise SignatureInvalid("x-token is not ours")
-        content = members.parse(webhook.body)
+        content = json_fields.parse(webhook.body)
         return GatewayEvent(content["event_id"], {}, report_of(content))
 
 
@@ -74,6 +74,43 @@ def _request(what, word, secret, sent_at):
 SAMPLE = Sample(_request)
 """,
 }
+
+STAND_IN = """
+from local.payment_gateway.answer import Answer
+
+
+class StandIn:
+    gives_back = True
+
+    def __init__(self, store, *, page_url):
+        self.page_url = page_url
+
+    def answer(self, method, path, read, query=""):
+        return Answer(201, {"url": self.page_url, "asked": [method, path, query]})
+"""
+
+PLAYED = """
+import base64, json, sys
+from pathlib import Path
+from werkzeug import Request
+from werkzeug.test import EnvironBuilder
+from emulator.log.logbook import LogBook
+from local.functions import LocalEnvironment
+from local.payment_gateway import PaymentSite
+from local.payment_gateway.payment_store import PaymentStore
+from local.settings import PAYMENT_API, LocalSettings
+
+site = PaymentSite(
+    PaymentStore(Path(sys.argv[1]) / "payments.json"), None, shop_url="http://shop", api_keys={"tukar": "key"}, log=None
+)
+authorization = "Basic " + base64.b64encode(b"key:").decode()
+builder = EnvironBuilder(f"{PAYMENT_API}/tukar/v1/bills?a=b", method="POST", headers={"authorization": authorization})
+print(json.dumps({
+    "chosen": LocalSettings.from_env({"PAYMENT_GATEWAY": "tukar"}).payment_gateway,
+    "url": LocalEnvironment("", "", "http://gateway").api().environment["GATEWAY_URL_TUKAR"],
+    "answer": json.loads(site.answer(builder.get_request(Request)).get_data()),
+}))
+"""
 
 SHOWN = """
 import json
@@ -164,6 +201,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (gateways / "tukar").mkdir()
     for name, text in FOLDER.items():
         (gateways / "tukar" / name).write_text(text)
+    (copy / "local/payment_gateway/stand_ins/tukar.py").write_text(STAND_IN)
     listed = gateways / "__init__.py"
     before, mark, after = listed.read_text().partition('    "doku",\n')
     assert mark
@@ -178,6 +216,14 @@ def test_is_offered_everywhere(tree: Path) -> None:
     assert shown["page"][-1] == "Tukar"
     assert {"WEBHOOK_SECRET_ID_TUKAR", "WEBHOOK_SECRET_ID_TUKAR_API"} <= set(shown["secrets"])
     assert shown["asked"] == "tukar"
+
+
+def test_is_played_where_its_stand_in_is_there(tree: Path, tmp_path: Path) -> None:
+    assert json.loads(run(tree, PLAYED, str(tmp_path))) == {
+        "chosen": "tukar",
+        "url": "http://gateway/tukar",
+        "answer": {"url": "http://shop/_local/pay/", "asked": ["POST", "/v1/bills", "a=b"]},
+    }
 
 
 def test_sends_webhooks_that_are_taken_and_forged_ones_that_are_not(tree: Path) -> None:
