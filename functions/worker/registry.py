@@ -2,6 +2,7 @@
 
 from skincare.app import App
 from skincare.jobs.catalog import (
+    ClosePayments,
     ExpireOrder,
     GenerateCreditNotePdf,
     GenerateInvoicePdf,
@@ -16,6 +17,7 @@ from skincare.jobs.catalog import (
 )
 from skincare.jobs.registry import Registry
 from worker.handlers import (
+    close_payments,
     expire_order,
     generate_credit_note_pdf,
     generate_invoice_pdf,
@@ -39,5 +41,6 @@ REGISTRY.add(SendRefundEmail, send_refund_email.handle)
 REGISTRY.add(GenerateInvoicePdf, generate_invoice_pdf.handle)
 REGISTRY.add(GenerateCreditNotePdf, generate_credit_note_pdf.handle)
 REGISTRY.add(ExpireOrder, expire_order.handle)
+REGISTRY.add(ClosePayments, close_payments.handle)
 REGISTRY.add(SendRefund, send_refund.handle)
 REGISTRY.add(ReconcilePayments, reconcile_payments.handle)

@@ -34,6 +34,7 @@ from skincare.payments import repository as payments
 from skincare.payments.anomalies import repository as anomalies
 from skincare.payments.answers import repository as answers
 from skincare.payments.attempts import repository as attempts
+from skincare.payments.closing import repository as closing
 from skincare.payments.expiry import repository as expiry
 from skincare.payments.findings.models import Finding, Run
 from skincare.payments.findings.repository import findings, looks, runs
@@ -261,6 +262,8 @@ def money_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, 
     anomaly = Anomaly(event, AnomalyKind.GOODS_GIVEN_BACK)
     return {
         (payments, "quarantine"): lambda: payments.quarantine(conn, EventId(uuid7()), flaw="x"),
+        (closing, "load"): lambda: closing.load(conn, number),
+        (closing, "may_take_money"): lambda: closing.may_take_money(conn, order.id),
         (orphans, "set_aside"): lambda: orphans.set_aside(conn, after=timedelta(hours=72), limit=1),
         (anomalies, "save_anomalies"): lambda: anomalies.save_anomalies(
             conn, [], order_id=order.id, expected_rupiah=150_000, is_refunded=False

@@ -110,6 +110,10 @@ def obsolete_reasons(conn: Connection, job_ids: Sequence[JobId]) -> dict[JobId, 
                     WHEN o.id IS NULL AND w.order_number IS NOT NULL THEN 'there is no such order'
                     WHEN o.status <> 'pending' THEN 'the order is ' || o.status
                 END
+                WHEN 'close_payments' THEN CASE
+                    WHEN o.id IS NULL AND w.order_number IS NOT NULL THEN 'there is no such order'
+                    WHEN o.status = 'pending' THEN 'the order is pending'
+                END
                 WHEN 'send_refund' THEN CASE
                     WHEN r.state IN ('sent', 'booked') THEN 'the refund is ' || r.state
                 END
