@@ -1,10 +1,11 @@
 """One request, one call: what each operation does."""
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from oncall import job_requests, mail_requests, money_requests, requests
+from oncall import job_requests, mail_requests, money_requests, pause_requests, requests
 from oncall.answers import refusal, success
 from oncall.refusals import RequestRefused
 from oncall.request import MOST_JOBS, ChangeRequest, Request
@@ -18,6 +19,7 @@ from skincare.operations import service
 from skincare.operations.changes import Changes
 from skincare.operations.errors import RecipientSuppressed
 from skincare.operations.models import Caller
+from skincare.operations.pauses import NothingToPause
 from skincare.operations.repository.dead_jobs import Which
 from skincare.operations.repository.found_jobs import Conditions
 from skincare.orders.errors import OrderUnknown
@@ -35,6 +37,8 @@ def answer(event: object, app: Callable[[], App], *, invocation_id: str) -> dict
     operation = type(request).model_fields["operation"].default
     try:
         found = _do(request, app(), invocation_id)
+    except NothingToPause as error:
+        return refusal("request_malformed", "The request is malformed; nothing was done.", error.fields)
     except (OrderUnknown, RecipientSuppressed, RefundNotPossible) as error:
         logger.warning("oncall.not_possible", operation=operation, error=describe(error))
         return refusal("not_possible", f"{str(error)[:1].upper()}{str(error)[1:]}.")
@@ -85,7 +89,12 @@ def _dead_letter_nos(refs: Sequence[DeadLetterRef]) -> Mapping[JobId, int]:
     return {JobId(ref.job_id): ref.dead_letter_no for ref in refs}
 
 
-_KNOWN = (*requests.REQUESTS, *job_requests.JOB_REQUESTS, *money_requests.MONEY_REQUESTS)
+_KNOWN = (
+    *requests.REQUESTS,
+    *job_requests.JOB_REQUESTS,
+    *money_requests.MONEY_REQUESTS,
+    *pause_requests.PAUSE_REQUESTS,
+)
 
 _LOOKS: Mapping[type[Request], Callable[[Any, Database], object | None]] = {
     requests.ListDead: lambda _, database: service.list_dead(database),
@@ -130,6 +139,7 @@ _LOOKS: Mapping[type[Request], Callable[[Any, Database], object | None]] = {
     mail_requests.ListSuppressed: lambda request, database: service.suppressed(
         database, email=request.email, reason=request.reason, after=request.after, limit=request.limit
     ),
+    pause_requests.ListPauses: lambda _, database: service.paused(database),
     requests.ShowQuarantined: lambda request, database: service.quarantined(database, request.message_id),
 }
 
@@ -149,6 +159,10 @@ _CHANGES: Mapping[type[Request], Callable[[Any, Changes], object]] = {
     money_requests.SettleFinding: lambda request, changes: changes.settle_finding(request.finding_id),
     money_requests.ReopenFinding: lambda request, changes: changes.reopen_finding(request.finding_id),
     requests.RetryNow: lambda request, changes: changes.retry_now(_ids(request.job_ids)),
+    pause_requests.PauseJobs: lambda request, changes: changes.pause(
+        request.target, lasts=None if request.lasts_s is None else timedelta(seconds=request.lasts_s)
+    ),
+    pause_requests.ResumeJobs: lambda request, changes: changes.resume(request.target),
     requests.ResolveAnomaly: lambda request, changes: changes.resolve_anomaly(request.anomaly_id),
     requests.ReviewEvent: lambda request, changes: changes.review_event(request.event_id),
     mail_requests.LiftSuppressions: lambda request, changes: changes.lift(

@@ -1,17 +1,20 @@
 """What the on-call engineer may change. Each change and its audit are one transaction."""
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 from skincare.database.connection import Connection, Database
 from skincare.identifiers import JobId, OrderNumber
+from skincare.jobs.models import PauseTarget
 from skincare.jobs.publisher import Publisher
-from skincare.jobs.repository import outbox
+from skincare.jobs.repository import outbox, pauses
 from skincare.notifications.mail_jobs import job_of
 from skincare.observability import logger
 from skincare.operations.errors import RecipientSuppressed
 from skincare.operations.models import Caller, Change, ReconciliationState
+from skincare.operations.pauses import PauseChange, types_of
 from skincare.operations.repository import audit, changes, mails
 from skincare.operations.repository.changes import Act
 from skincare.operations.service import LIST_LIMIT, run_again
@@ -77,6 +80,35 @@ class Changes:
     def retry_now(self, job_ids: Sequence[JobId]) -> Change:
         """End the wait of jobs for their next attempt, and publish them."""
         return self._publish(self._do("retry_now", _listed(job_ids), lambda conn: changes.retry_now(conn, job_ids)))
+
+    def pause(self, target: PauseTarget, *, lasts: timedelta | None) -> PauseChange:
+        """Hold jobs back until somebody resumes, or for as long as said. Raises `NothingToPause`.
+
+        Where the same is paused already, the later end counts.
+        """
+        request = _target(target) | {"lasts_s": None if lasts is None else int(lasts.total_seconds())}
+
+        def act(conn: Connection) -> Change:
+            outcome = pauses.pause(
+                conn,
+                target,
+                job_types=types_of(conn, target),
+                reason=self._reason or "",
+                paused_by=self._caller.claimed_identity,
+                lasts=lasts,
+            )
+            return Change(int(outcome != "already_paused"), counts={outcome: 1})
+
+        return self._pauses(self._do("pause_jobs", request, act))
+
+    def resume(self, target: PauseTarget) -> PauseChange:
+        """End a pause; the relay publishes what it held, unless another pause does."""
+
+        def act(conn: Connection) -> Change:
+            ended = pauses.resume(conn, target)
+            return Change(int(ended), counts={"resumed" if ended else "not_paused": 1})
+
+        return self._pauses(self._do("resume_jobs", _target(target), act))
 
     def resolve_anomaly(self, anomaly_id: int) -> Change:
         """Note that somebody has dealt with money that does not fit."""
@@ -209,6 +241,10 @@ class Changes:
         logger.info("operations.done", operation=operation, counts=dict(change.counts), job_ids=change.job_ids)
         return change
 
+    def _pauses(self, change: Change) -> PauseChange:
+        with self._database.connection() as conn:
+            return PauseChange(change.changed, change.counts, tuple(pauses.active(conn)))
+
     def _publish(self, change: Change) -> Change:
         """Publish what was made due; dying before that costs a minute, for the relay does it too."""
         if change.job_ids:
@@ -220,6 +256,10 @@ class Changes:
 
 def _keyed(dead_letter_nos: Mapping[JobId, int]) -> dict[str, int]:
     return {str(job_id): number for job_id, number in dead_letter_nos.items()}
+
+
+def _target(target: PauseTarget) -> dict[str, Any]:
+    return {"scope": target.scope, "name": target.name}
 
 
 def _listed(job_ids: Sequence[JobId]) -> dict[str, Any]:

@@ -119,6 +119,7 @@ class JobTimeline:
     past_use: str | None
     attempts: tuple[JobAttempt, ...]
     order: OrderTimeline | None
+    pauses: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -212,6 +213,8 @@ class OutboxState:
     """Due jobs that a relay took before, and that could not be sent then."""
     of_unknown_queues: int = 0
     """Due jobs of queues that the release does not know; they are counted as due and late, too."""
+    paused: int = 0
+    """Jobs that a pause holds; they count as live, and not as due."""
 
 
 @dataclass(frozen=True)

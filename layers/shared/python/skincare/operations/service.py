@@ -8,7 +8,7 @@ from skincare.database.connection import Database
 from skincare.identifiers import JobId, OrderNumber
 from skincare.jobs.catalog import RUN_AGAIN, UNKNOWN_TYPE, RunAgain
 from skincare.jobs.models import JobState
-from skincare.jobs.repository import operations, quarantine
+from skincare.jobs.repository import operations, pauses, quarantine
 from skincare.jobs.retry import CRASH_LIMIT, CRASHED
 from skincare.operations.models import (
     DeadList,
@@ -23,6 +23,7 @@ from skincare.operations.models import (
     QuarantinedContent,
     SuppressedPage,
 )
+from skincare.operations.pauses import Pauses
 from skincare.operations.repository import backlog, dead_jobs, found_jobs, mails, timelines
 from skincare.operations.repository.dead_jobs import Which
 from skincare.operations.repository.found_jobs import Conditions
@@ -115,6 +116,7 @@ def job_timeline(database: Database, job_id: JobId) -> JobTimeline | None:
             past_use=dead_jobs.obsolete_reasons(conn, [job_id]).get(job_id),
             attempts=tuple(timelines.attempts(conn, job_id)),
             order=timelines.order(conn, OrderNumber(job.order_number)) if job.order_number else None,
+            pauses=tuple(pauses.of_job(conn, job_type=job.type, queue=job.queue)) if job.paused else (),
         )
 
 
@@ -137,6 +139,12 @@ def outbox_state(database: Database) -> OutboxState:
     """Return how far the outbox is behind."""
     with database.connection() as conn:
         return backlog.outbox(conn)
+
+
+def paused(database: Database) -> Pauses:
+    """Return the pauses that are on."""
+    with database.connection() as conn:
+        return Pauses(tuple(pauses.active(conn)))
 
 
 def payments_state(database: Database) -> PaymentsState:

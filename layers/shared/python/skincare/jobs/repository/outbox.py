@@ -125,7 +125,8 @@ def take_due(conn: Connection, *, limit: int, queues: Collection[QueueName] = tu
     """Take up to `limit` jobs of these queues whose `publish_at` has come, as the schedule names them.
 
     Another taker gets them again in 60 s unless marked. `publish_at` stays: it tells since when a job is due. A queue
-    that this release does not know cannot be among them, and its jobs stay due for one that does.
+    that this release does not know cannot be among them, and its jobs stay due for one that does. So do those that a
+    pause holds, but dead letters go out.
     """
     cur = conn.cursor(row_factory=dict_row)
     cur.execute(
@@ -135,6 +136,10 @@ def take_due(conn: Connection, *, limit: int, queues: Collection[QueueName] = tu
             SELECT j.id FROM job_schedule s JOIN jobs j ON j.id = s.job_id
             WHERE s.look_at <= now() AND j.publish_at <= now() AND j.queue = ANY (%(queues)s::text[])
                 AND (j.taken_at IS NULL OR j.taken_at <= now() - interval '60 seconds' OR j.publish_at > j.taken_at)
+                AND (
+                    NOT EXISTS (SELECT FROM job_pauses p WHERE p.resumed_at IS NULL AND p.ends_at > now())
+                    OR j.state = 'dead_letter' OR NOT job_is_paused(j.job_type, j.queue)
+                )
             ORDER BY s.look_at LIMIT %(limit)s FOR UPDATE OF j SKIP LOCKED
         )
         RETURNING id, job_type, queue, payload::text, publish_at, request_id, trace_id, order_number,
@@ -154,7 +159,7 @@ def take_these(conn: Connection, job_ids: Sequence[JobId]) -> list[DueJob]:
         WHERE id IN (
             SELECT id FROM jobs
             WHERE id = ANY (%(ids)s::uuid[]) AND publish_at <= now() AND queue = ANY (%(queues)s::text[])
-                AND state IN ('pending', 'queued', 'retry_waiting')
+                AND state IN ('pending', 'queued', 'retry_waiting') AND NOT job_is_paused(job_type, queue)
             FOR UPDATE SKIP LOCKED
         )
         RETURNING id, job_type, queue, payload::text, publish_at, request_id, trace_id, order_number, false AS dead,
