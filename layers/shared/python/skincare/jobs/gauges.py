@@ -6,7 +6,7 @@ from skincare.jobs.repository import operations
 
 
 def job_gauges(database: Database) -> dict[Metric, float]:
-    """Measure how late the outbox is; count dead and paused jobs, those of unknown queues, foreign messages, old pauses.
+    """Measure how late the outbox is; count jobs that nobody works on, foreign messages and pauses that last too long.
 
     One statement.
     """

@@ -21,5 +21,4 @@ CREATE TABLE job_pauses (
 );
 CREATE UNIQUE INDEX job_pauses_once_idx ON job_pauses (scope, name) WHERE resumed_at IS NULL;
 
-REVOKE UPDATE, DELETE ON job_pauses FROM app;
-GRANT UPDATE (ends_at, resumed_at) ON job_pauses TO app;
+REVOKE DELETE ON job_pauses FROM app;

@@ -24,7 +24,8 @@ def dead_letter_unreadable(conn: Connection, job_id: JobId, *, error_class: str,
         ), parked AS (
             UPDATE jobs j SET publish_at = now(), sends = 0 FROM waits w WHERE j.id = w.id AND w.paused
         )
-        SELECT CASE WHEN paused THEN true ELSE dead_letter_job(id, %(error_class)s, %(error_message)s) END FROM waits""",
+        SELECT CASE WHEN paused THEN true ELSE dead_letter_job(id, %(error_class)s, %(error_message)s) END
+        FROM waits""",
         {"id": job_id, "error_class": error_class, "error_message": error_message[:LONGEST_REASON]},
     ).fetchone()
     return row is not None and bool(row[0])
