@@ -55,7 +55,7 @@ def measure(bench: BenchEnvironment, effort: Effort) -> Iterator[Figure]:
         large, small = (costs[size] for size in _BATCHES)
         yield Figure(
             "job-life.cpu",
-            "server CPU of a job's life: enqueue, mark, claim and settle in batches of 100, its row of the schedule gone",
+            "server CPU of a job's life: enqueue, mark, claim, settle in batches of 100, and its row of the schedule",
             [each.cpu_us for each in large],
             unit="µs",
             aim=at_most(65),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli.oncall import LOCAL, AsJson, Exit, OnCall, Stage, end, typed
-from cli.parameters import parsed_by
+from cli.parameters import Reason, parsed_by
 from cli.tables import age, print_json, print_table
 from skincare.deployment.providers import Provider
 from skincare.moments import read_span
@@ -28,7 +28,6 @@ Queue = Annotated[str | None, typer.Option("--queue", help="All jobs of this que
 JobType = Annotated[str | None, typer.Option("--type", help="All jobs of this type.")]
 OfProvider = Annotated[Provider | None, typer.Option("--provider", help="All jobs that call this provider.")]
 Everything = Annotated[bool, typer.Option("--all", help="All jobs.")]
-Reason = Annotated[str, typer.Option(help="Why; it is written down.")]
 
 
 def pause(

@@ -14,6 +14,7 @@ import json
 from local.page.indicators import Observation, indicators
 seen = Observation(
     dead_letters={},
+    unacknowledged={},
     oldest_s={},
     failed_items={"documents": 33},
     sending_stopped=0,

@@ -13,6 +13,7 @@ from skincare.deployment.functions import worker
 from skincare.deployment.queues import QueueName
 seen = Observation(
     dead_letters={},
+    unacknowledged={},
     oldest_s={},
     failed_items={},
     sending_stopped=0,

@@ -220,5 +220,5 @@ class TestAMigrationWithFunctions:
     def test_names_files_that_are_there(self) -> None:
         known = {each.name for each in functions()}
         brought = {each.name: each.brings for each in migrations() if each.brings}
-        assert len(brought["0111_jobs_updated_in_place.sql"]) == 6
+        assert len(brought["0112_jobs_updated_in_place.sql"]) == 7
         assert {name: names - known for name, names in brought.items()} == {name: set() for name in brought}

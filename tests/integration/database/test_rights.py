@@ -42,6 +42,7 @@ DELETED_FROM = {
     "job_schedule",
     "job_keys",
     "dead_jobs",
+    "dead_letter_acknowledgements",
     "set_aside_events",
     "schema_migrations",
     "schema_functions",

@@ -22,7 +22,7 @@ from skincare.invoices import repository as invoices
 from skincare.invoices.credit_notes import repository as credit_notes
 from skincare.invoices.credit_notes.models import CreditNote
 from skincare.jobs.catalog import ReconcilePayments
-from skincare.jobs.repository import dead_letter, lease, operations, outbox, quarantine, timers
+from skincare.jobs.repository import acknowledgements, dead_letter, lease, operations, outbox, quarantine, timers
 from skincare.jobs.retry import Completed
 from skincare.notifications import repository as notifications
 from skincare.notifications.models import Notice, NotificationStatus, NotificationType
@@ -174,6 +174,17 @@ def oncall_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType,
             conn, {job_id: 1}, may_run_again=lambda _: True, even_crashed=False
         ),
         (changes, "discard"): lambda: changes.discard(conn, {job_id: 1}, even_paid=False),
+        (acknowledgements, "acknowledge"): lambda: acknowledgements.acknowledge(
+            conn, {job_id: 1}, claimed_identity="me", reason="x", lasts=timedelta(days=1)
+        ),
+        (acknowledgements, "withdraw"): lambda: acknowledgements.withdraw(conn, {job_id: 1}),
+        (acknowledgements, "acknowledgements"): lambda: acknowledgements.acknowledgements(conn, [job_id]),
+        (acknowledgements, "count_dead"): lambda: acknowledgements.count_dead(conn),
+        (dead_jobs, "acknowledged"): lambda: dead_jobs.acknowledged(conn, limit=1),
+        (changes, "acknowledge"): lambda: changes.acknowledge(
+            conn, {job_id: 1}, claimed_identity="me", reason="x", lasts=timedelta(days=1)
+        ),
+        (changes, "unacknowledge"): lambda: changes.unacknowledge(conn, {job_id: 1}),
         (changes, "cancel"): lambda: changes.cancel(conn, [job_id], even_paid=False),
         (changes, "retry_now"): lambda: changes.retry_now(conn, [job_id]),
         (changes, "resolve_anomaly"): lambda: changes.resolve_anomaly(conn, 1),

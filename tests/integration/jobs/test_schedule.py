@@ -13,7 +13,7 @@ from skincare.database.session import Session
 from skincare.identifiers import JobId, new_job_id
 from skincare.jobs.models import JobState
 from skincare.jobs.repository import dead_letter, lease, operations, outbox, timers
-from skincare.jobs.retry import Completed, DeadLetter, Retry
+from skincare.jobs.retry import Completed, DeadLetter, Outcome, Retry
 from tests.support import ledger
 from tests.support.shop import wait_until
 
@@ -135,7 +135,8 @@ class TestUpdatesOfJobs:
     def test_stay_in_their_page(self, database_url: str, owner: Connection) -> None:
         """Also where jobs fail, wait and die: batches of ten through each of the ways."""
         with Session.open(database_url) as conn:
-            for outcome in (Completed(), Retry(timedelta(0), "X", "x"), DeadLetter("X", "x"), None) * 5:
+            outcomes: list[Outcome | None] = [Completed(), Retry(timedelta(0), "X", "x"), DeadLetter("X", "x"), None]
+            for outcome in outcomes * 5:
                 jobs = [ledger.enqueue(conn) for _ in range(10)]
                 outbox.mark_published(conn, jobs)
                 token = ledger.new_token()
@@ -160,13 +161,13 @@ class TestWhatIsFound:
                 case _:
                     token = ledger.new_token()
                     ledger.claim_one(conn, job.job_id, token=token)
-                    outcome = {
+                    endings: dict[JobState, Outcome] = {
                         JobState.COMPLETED: Completed(),
                         JobState.RETRY_WAITING: Retry(HOUR, "X", "x"),
                         JobState.DEAD_LETTER: DeadLetter("X", "x"),
-                    }.get(state)
-                    if outcome is not None:
-                        lease.settle(conn, {job.job_id: outcome}, token=token)
+                    }
+                    if state in endings:
+                        lease.settle(conn, {job.job_id: endings[state]}, token=token)
             assert [each.id for each in operations.list_jobs(conn, state=state)] == [str(job.job_id)], state
         assert len(operations.list_jobs(conn)) == len(JobState)
 

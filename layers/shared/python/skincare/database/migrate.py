@@ -62,7 +62,7 @@ def migrate(
             applied += [each.name, *(routine.name for routine in brought)]
         if pending or changed:
             _apply(conn, pending[-1] if pending else None, changed)
-        return applied + [each.name for each in [*pending[-1:], *changed]]
+        return [*applied, *(each.name for each in pending[-1:]), *(each.name for each in changed)]
 
 
 def _make_ledger(conn: Connection) -> None:

@@ -2,7 +2,9 @@
 
 from skincare.database.connection import Database
 from skincare.deployment.metrics import Metric
+from skincare.deployment.queues import QueueName
 from skincare.jobs.repository import operations
+from skincare.jobs.repository.acknowledgements import count_dead
 
 
 def job_gauges(database: Database) -> dict[Metric, float]:
@@ -19,4 +21,17 @@ def job_gauges(database: Database) -> dict[Metric, float]:
         Metric.PAUSED_JOBS: backlog.paused,
         Metric.FORGOTTEN_PAUSES: backlog.forgotten_pauses,
         Metric.QUARANTINED_MESSAGES: backlog.quarantined_messages,
+    }
+
+
+def queue_gauges(database: Database) -> dict[QueueName, dict[Metric, float]]:
+    """Count the dead jobs of every queue. One statement."""
+    with database.connection() as conn:
+        counts = count_dead(conn)
+    return {
+        queue: {
+            Metric.UNACKNOWLEDGED_DEAD_JOBS: count.unacknowledged,
+            Metric.ACKNOWLEDGED_DEAD_JOBS: count.acknowledged,
+        }
+        for queue, count in counts.items()
     }
