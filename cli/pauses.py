@@ -8,8 +8,10 @@ import typer
 
 from cli.oncall import LOCAL, AsJson, Exit, OnCall, Stage, end, typed
 from cli.parameters import Reason, parsed_by
+from cli.selection import Everything, JobType, OfQueue
 from cli.tables import age, print_json, print_table
 from skincare.deployment.providers import Provider
+from skincare.deployment.queues import QueueName
 from skincare.moments import read_span
 
 if TYPE_CHECKING:
@@ -24,15 +26,12 @@ def _bounded(span: timedelta | None) -> timedelta | None:
     return span
 
 
-Queue = Annotated[str | None, typer.Option("--queue", help="All jobs of this queue.")]
-JobType = Annotated[str | None, typer.Option("--type", help="All jobs of this type.")]
-OfProvider = Annotated[Provider | None, typer.Option("--provider", help="All jobs that call this provider.")]
-Everything = Annotated[bool, typer.Option("--all", help="All jobs.")]
+OfProvider = Annotated[Provider | None, typer.Option("--provider", help="Only jobs that call this provider.")]
 
 
 def pause(
     *,
-    queue: Queue = None,
+    queue: OfQueue = None,
     job_type: JobType = None,
     provider: OfProvider = None,
     everything: Everything = False,
@@ -62,7 +61,7 @@ def pause(
 
 def resume(
     *,
-    queue: Queue = None,
+    queue: OfQueue = None,
     job_type: JobType = None,
     provider: OfProvider = None,
     everything: Annotated[bool, typer.Option("--all", help="The pause of all jobs; others stay.")] = False,
@@ -93,11 +92,11 @@ def paused(*, stage: Stage = LOCAL, as_json: AsJson = False) -> None:
 
 
 def _target(
-    queue: str | None, job_type: str | None, provider: Provider | None, *, everything: bool
+    queue: QueueName | None, job_type: str | None, provider: Provider | None, *, everything: bool
 ) -> dict[str, object]:
     if sum((queue is not None, job_type is not None, provider is not None, everything)) != 1:
         raise typer.BadParameter("name one thing: --queue, --type, --provider or --all")
-    return {"queue": queue, "job_type": job_type, "provider": provider, "everything": everything}
+    return {"queue": queue and queue.value, "job_type": job_type, "provider": provider, "everything": everything}
 
 
 _SENTENCES = {

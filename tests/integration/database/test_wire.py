@@ -22,7 +22,16 @@ from skincare.invoices import repository as invoices
 from skincare.invoices.credit_notes import repository as credit_notes
 from skincare.invoices.credit_notes.models import CreditNote
 from skincare.jobs.catalog import ReconcilePayments
-from skincare.jobs.repository import acknowledgements, dead_letter, lease, operations, outbox, quarantine, timers
+from skincare.jobs.repository import (
+    acknowledgements,
+    dead_letter,
+    lease,
+    operations,
+    outbox,
+    pauses,
+    quarantine,
+    timers,
+)
 from skincare.jobs.retry import Completed
 from skincare.notifications import repository as notifications
 from skincare.notifications.models import Notice, NotificationStatus, NotificationType
@@ -174,6 +183,13 @@ def oncall_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType,
             conn, {job_id: 1}, may_run_again=lambda _: True, even_crashed=False
         ),
         (changes, "discard"): lambda: changes.discard(conn, {job_id: 1}, even_paid=False),
+        (pauses, "pause"): lambda: pauses.pause(
+            conn, PauseTarget("all"), job_types=None, reason="x", paused_by="me", lasts=timedelta(hours=1)
+        ),
+        (pauses, "active"): lambda: pauses.active(conn),
+        (pauses, "of_job"): lambda: pauses.of_job(conn, job_type="x", queue="x"),
+        (pauses, "names_in_use"): lambda: (pauses.names_in_use(conn, "type"), pauses.names_in_use(conn, "queue")),
+        (pauses, "resume"): lambda: pauses.resume(conn, PauseTarget("all")),
         (acknowledgements, "acknowledge"): lambda: acknowledgements.acknowledge(
             conn, {job_id: 1}, claimed_identity="me", reason="x", lasts=timedelta(days=1)
         ),

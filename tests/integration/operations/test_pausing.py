@@ -150,7 +150,7 @@ class TestAudit:
 
 class TestShown:
     def test_lists_and_timelines_say_that_a_job_waits_and_why(self, run: Run, app: App, conn: Connection) -> None:
-        order = make_order(conn)
+        order = make_order(conn).order.order_number
         job = ledger.enqueue(conn, order_number=order)
         running = ledger.enqueue(conn)
         ledger.claim_one(conn, running.job_id)

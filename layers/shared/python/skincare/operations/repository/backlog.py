@@ -24,22 +24,22 @@ def outbox(conn: Connection) -> OutboxState:
     cur = conn.cursor(row_factory=class_row(OutboxState))
     cur.execute(
         """
-        SELECT count(*) FILTER (WHERE due_s IS NOT NULL)::integer AS due,
-            count(*) FILTER (WHERE due_s >= 120)::integer AS late,
-            greatest(coalesce(max(due_s), 0), 0) AS oldest_lateness_s,
-            count(*) FILTER (WHERE due_s IS NOT NULL AND publish_at <= taken_at)::integer AS failing,
-            count(*) FILTER (WHERE due_s IS NOT NULL AND queue <> ALL (%(queues)s::text[]))::integer
+        SELECT count(*) FILTER (WHERE due_for IS NOT NULL)::integer AS due,
+            count(*) FILTER (WHERE due_for >= interval '2 minutes')::integer AS late,
+            extract(epoch FROM greatest(coalesce(max(due_for), '0'), '0'))::double precision AS oldest_lateness_s,
+            count(*) FILTER (WHERE due_for IS NOT NULL AND publish_at <= taken_at)::integer AS failing,
+            count(*) FILTER (WHERE due_for IS NOT NULL AND queue <> ALL (%(queues)s::text[]))::integer
                 AS of_unknown_queues,
-            count(*) FILTER (WHERE publish_at <= now() AND due_s IS NULL)::integer AS paused,
+            count(*) FILTER (WHERE publish_at <= now() AND due_for IS NULL)::integer AS paused,
             count(*) FILTER (WHERE state = 'pending' AND run_at > now())::integer AS waiting_for_their_time,
             count(*) FILTER (WHERE state <> 'dead_letter')::integer AS live,
             count(*) FILTER (WHERE state = 'dead_letter')::integer AS dead
         FROM (
-            SELECT *, CASE
+            SELECT *, make_interval(secs => CASE
                 WHEN publish_at > now() THEN NULL
                 WHEN state = 'dead_letter' THEN age_s(publish_at)
                 WHEN NOT job_is_paused(job_type, queue) THEN job_age_s(job_type, queue, publish_at)
-            END AS due_s
+            END) AS due_for
             FROM jobs WHERE publish_at IS NOT NULL AND id IN (SELECT job_id FROM job_schedule)
         ) j""",
         {"queues": list(QueueName)},
