@@ -22,6 +22,7 @@ from skincare.invoices import repository as invoices
 from skincare.invoices.credit_notes import repository as credit_notes
 from skincare.invoices.credit_notes.models import CreditNote
 from skincare.jobs.catalog import ReconcilePayments
+from skincare.jobs.models import PauseTarget
 from skincare.jobs.repository import (
     acknowledgements,
     dead_letter,

@@ -12,12 +12,13 @@ from psycopg import Connection
 
 from skincare.deployment.metrics import Metric
 from skincare.deployment.providers import Provider
+from skincare.identifiers import JobId, new_job_id
 from skincare.jobs.catalog import PAYLOADS, TYPES_OF
 from skincare.jobs.gauges import job_gauges
 from skincare.jobs.models import DueJob, PauseTarget, Verdict
 from skincare.jobs.ports import OutgoingMessage
 from skincare.jobs.repository import dead_letter, lease, operations, outbox, pauses, timers
-from skincare.jobs.retry import Completed, DeadLetter, Retry
+from skincare.jobs.retry import Completed, DeadLetter, Outcome, Retry
 from skincare.jobs.worker.unprocessable import GIVE_UP_AT_RECEIVE
 from tests.support import ledger
 from tests.support.worker_bench import Bench, plenty
@@ -97,7 +98,10 @@ class TestClaim:
         lease.claim(conn, {done.job_id: None, failed.job_id: None}, token=token, lease=ledger.MINUTE)
         ledger.pause(conn, "all")
         assert ledger.claim_one(conn, done.job_id).verdict is Verdict.BUSY
-        outcomes = {done.job_id: Completed(), failed.job_id: retry_in(timedelta(seconds=4))}
+        outcomes: dict[JobId, Outcome | None] = {
+            done.job_id: Completed(),
+            failed.job_id: retry_in(timedelta(seconds=4)),
+        }
         assert lease.settle(conn, outcomes, token=token) == {done.job_id, failed.job_id}
         assert ledger.claim_one(conn, done.job_id).verdict is Verdict.DONE
         ledger.let_pass(conn, timedelta(seconds=5))
@@ -176,8 +180,11 @@ class TestPublishing:
         elif change == "revive":
             operations.cancel(conn, [job.job_id])
         ledger.pause(conn, "all")
-        act = {"redrive": dead_letter.redrive, "revive": operations.revive, "retry_now": operations.retry_now}[change]
-        assert set(act(conn, [job.job_id])) == {job.job_id}
+        if change == "redrive":
+            assert job.job_id in dead_letter.redrive(conn, [job.job_id])
+        else:
+            act = operations.revive if change == "revive" else operations.retry_now
+            assert act(conn, [job.job_id]) == {job.job_id}
         assert outbox.take_these(conn, [job.job_id]) == []
         assert due(conn) == set()
         ledger.resume(conn, "all")
@@ -186,7 +193,7 @@ class TestPublishing:
     def test_a_timer_that_goes_off_waits_and_can_be_called_off(self, conn: Connection) -> None:
         now = ledger.row(conn, sample(conn).job_id)["now"]
         one, two = (
-            timers.insert(conn, ledger.new_job_id(), ledger.Sample(), unique_key=key, run_at=now + HOUR)
+            timers.insert(conn, new_job_id(), ledger.Sample(), unique_key=key, run_at=now + HOUR)
             for key in ("one", "two")
         )
         assert one is not None
