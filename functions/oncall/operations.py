@@ -25,6 +25,7 @@ from skincare.operations.repository.found_jobs import Conditions
 from skincare.orders.errors import OrderUnknown
 from skincare.payments.errors import RefundNotPossible
 from skincare.payments.refunds.models import RefundRequest, RefundRow
+from skincare.retention.service import retention_state
 
 
 def answer(event: object, app: Callable[[], App], *, invocation_id: str) -> dict[str, Any]:
@@ -137,6 +138,7 @@ _LOOKS: Mapping[type[Request], Callable[[Any, Database], object | None]] = {
     requests.ShowOrder: lambda request, database: service.order_timeline(database, OrderNumber(request.order_number)),
     requests.ShowOutbox: lambda _, database: service.outbox_state(database),
     requests.ShowPayments: lambda _, database: service.payments_state(database),
+    requests.ShowRetention: lambda _, database: retention_state(database),
     mail_requests.ListSuppressed: lambda request, database: service.suppressed(
         database, email=request.email, reason=request.reason, after=request.after, limit=request.limit
     ),

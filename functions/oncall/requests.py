@@ -33,6 +33,7 @@ from skincare.operations.models import (
     ReconciliationState,
 )
 from skincare.payments.refunds.models import RefundRow
+from skincare.retention.models import RetentionState
 
 _HALF = re.compile("[\ud800-\udfff]")
 
@@ -112,6 +113,13 @@ class ShowOutbox(Request):
 
     answer: ClassVar[type[Any]] = OutboxState
     operation: Literal["show_outbox"] = "show_outbox"
+
+
+class ShowRetention(Request):
+    """What is kept how long, and what of it has had its time."""
+
+    answer: ClassVar[type[Any]] = RetentionState
+    operation: Literal["show_retention"] = "show_retention"
 
 
 class ShowPayments(Request):
@@ -232,6 +240,7 @@ REQUESTS: tuple[type[Request], ...] = (
     ShowJob,
     ShowOrder,
     ShowOutbox,
+    ShowRetention,
     ShowPayments,
     ShowQuarantined,
     ListSuppressed,

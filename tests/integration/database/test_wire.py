@@ -56,6 +56,8 @@ from skincare.payments.refunds import repository as refunds
 from skincare.payments.refunds.models import RefundRow
 from skincare.payments.settlement import Anomaly, AnomalyKind, Payment, PaymentEvent, settle
 from skincare.payments.unknown_statuses import repository as unknown_statuses
+from skincare.retention import repository as retention
+from skincare.retention.policy import REMOVED, RULES
 from tests.support import ledger
 from tests.support.factories import fill_cart, make_order, make_place_order, make_product, make_user_id, pay
 from tests.support.wire import Wire
@@ -130,6 +132,19 @@ def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], 
         **invoice_queries(conn, seed),
         **money_queries(conn, seed),
         **oncall_queries(conn, seed),
+        **retention_queries(conn),
+    }
+
+
+def retention_queries(conn: Connection) -> dict[tuple[ModuleType, str], Query]:
+    """Return the part of `queries` that is about what is kept, each of every rule."""
+    return {
+        (retention, "prune"): lambda: [
+            retention.prune(conn, function, limit=10, after=None) for _, function in REMOVED
+        ],
+        (retention, "due"): lambda: [retention.due(conn, rule) for rule, _ in REMOVED],
+        (retention, "oldest"): lambda: [retention.oldest(conn, rule) for rule in RULES],
+        (retention, "estimated_rows"): lambda: retention.estimated_rows(conn),
     }
 
 

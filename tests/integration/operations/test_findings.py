@@ -181,8 +181,10 @@ class TestAPaidOrder:
         assert run("jobs", "revive", "--order", number, "--reason", "it was needed").exit_code == 0
         assert kinds(app) == []
 
-    def test_that_was_given_back_needs_no_mail(self, app: App, conn: Connection, number: str) -> None:
-        conn.execute("DELETE FROM jobs")
+    def test_that_was_given_back_needs_no_mail(
+        self, app: App, conn: Connection, owner: Connection, number: str
+    ) -> None:
+        owner.execute("DELETE FROM jobs")
         conn.execute("UPDATE orders SET status = 'refunded'")
         conn.execute("UPDATE payments SET refunded_rupiah = amount_rupiah")
         assert kinds(app) == []

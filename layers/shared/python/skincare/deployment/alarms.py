@@ -2,8 +2,9 @@
 
 from datetime import timedelta
 
-from skincare.deployment import database_alarms, log_events
+from skincare.deployment import log_events
 from skincare.deployment.alarm_rule import COUNTING, MINUTE, AlarmRule
+from skincare.deployment.database_alarms import DATABASE_RULES
 from skincare.deployment.metrics import Metric
 
 DEAD_JOBS = AlarmRule(
@@ -102,6 +103,20 @@ RELAY_FAILURES = AlarmRule(
     impact="One failure hurts nobody; several make mails, payments and invoices late.",
     runbook="relay-failures",
     first="aws logs tail /aws/lambda/skincare-{stage}-outbox-relay --since 30m --filter-pattern ERROR",
+)
+RETENTION_BEHIND = AlarmRule(
+    name="retention-behind",
+    metric=Metric.RETENTION_LAG,
+    threshold=2 * 24 * 3600,
+    counts="s",
+    period=timedelta(hours=1),
+    periods=3,
+    # Written each minute: silence means that nothing is removed.
+    silence_is_bad=True,
+    broke="Rows that have had their time are not removed: the oldest for two days, or nothing is removed at all.",
+    impact="Nobody yet; the database grows, and what should be forgotten is not.",
+    runbook="retention-behind",
+    first="skincare retention --stage {stage}",
 )
 MESSAGES_QUARANTINED = AlarmRule(
     name="messages-quarantined",
@@ -258,8 +273,8 @@ FUNCTION_SLOW = AlarmRule(
     runbook="function-slow",
     first="aws logs tail /aws/lambda/{function} --since 30m --filter-pattern ERROR",
 )
-
-ALARM_RULES: tuple[AlarmRule, ...] = tuple(
-    rule for rule in [*globals().values(), *vars(database_alarms).values()] if isinstance(rule, AlarmRule)
+ALARM_RULES: tuple[AlarmRule, ...] = (
+    *(value for value in list(globals().values()) if isinstance(value, AlarmRule)),
+    *DATABASE_RULES,
 )
-"""All of them, in the order above and then those of the database: a rule is added by writing it down."""
+"""All of them, in the order above: a rule is added by writing it down."""

@@ -1,4 +1,4 @@
-"""The alarms of a database that runs out of something, a part of those in `alarms`."""
+"""The alarms of the database, by AWS's own metrics; `alarms` has them among all others."""
 
 from skincare.deployment.alarm_rule import AlarmRule
 
@@ -44,3 +44,5 @@ DATABASE_PINNED = AlarmRule(
     runbook="database-pinned",
     first="aws rds describe-db-proxies --query 'DBProxies[].[DBProxyName,Status]'",
 )
+
+DATABASE_RULES = (DATABASE_CPU, DATABASE_STORAGE, DATABASE_CONNECTIONS, DATABASE_PINNED)
