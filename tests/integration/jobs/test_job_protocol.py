@@ -177,6 +177,13 @@ class JobProtocol(RuleBasedStateMachine):
             body = envelope.Envelope(job.job_id, job.job_type, job.payload, number).encode()
             (self.dead_letters if job.dead_letter else self.source).enqueue([OutgoingMessage(body)])
 
+    @rule(take=consumes(takes), sqs_is_down=st.booleans())
+    def send_right_after_the_commit(self, take: list[DueJob], sqs_is_down: bool) -> None:
+        """Not marked, also where a relay took it and dies of it; what SQS does not take is the relay's."""
+        self.source.down = self.dead_letters.down = sqs_is_down
+        self.publisher.publish_now(take)
+        self.source.down = self.dead_letters.down = False
+
     @rule(take=consumes(takes))
     def send_and_mark(self, take: list[DueJob]) -> None:
         self.publisher.publish(take)

@@ -16,7 +16,7 @@ from skincare.app import App
 from skincare.deployment.providers import Provider
 from skincare.jobs.catalog import TYPES_OF
 from skincare.jobs.models import Verdict
-from skincare.operations import service
+from skincare.operations.queries import Queries
 from tests.support import ledger
 from tests.support.factories import make_order
 from tests.support.oncall import ME, InProcess, ask, audit, refused
@@ -165,8 +165,8 @@ class TestShown:
     def test_counts_the_jobs_that_a_pause_holds_apart_from_those_that_are_due(self, app: App, conn: Connection) -> None:
         ledger.enqueue(conn)
         ledger.let_pass(conn, timedelta(hours=3))
-        assert (service.outbox_state(app.database).due, service.outbox_state(app.database).late) == (1, 1)
+        assert (Queries(app.database).outbox_state().due, Queries(app.database).outbox_state().late) == (1, 1)
         ask(app, pausing(queue="notifications"))
-        state = service.outbox_state(app.database)
+        state = Queries(app.database).outbox_state()
         assert (state.due, state.late, state.oldest_lateness_s, state.paused) == (0, 0, 0, 1)
         assert [pause.held for pause in ask(app, ListPauses()).pauses] == [1]

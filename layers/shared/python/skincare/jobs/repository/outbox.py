@@ -27,7 +27,8 @@ def insert(
 ) -> DueJob:
     """Enqueue a job: call it in the transaction that writes the business rows.
 
-    The process's own publish has 30 s before the relay takes over; a job for later waits for its `run_at`.
+    The process's own publish and a worker have 2 min before the relay sends it too; a job for later waits for its
+    `run_at`.
     """
     job = timers.insert(
         conn, job_id, payload, unique_key=None, run_at=run_at, order_number=order_number, request_id=request_id
@@ -63,6 +64,17 @@ def insert_again(conn: Connection, payload: JobPayload, *, order_number: str, re
     run_at = running[0] if running else None
     job = insert(conn, new_job_id(), payload, run_at=run_at, order_number=order_number, request_id=request_id)
     return job if run_at is None else None
+
+
+def insert_for_relay(conn: Connection, payload: JobPayload, *, unique_key: str, order_number: str | None) -> bool:
+    """Enqueue a job that the relay's next run publishes, unless an unfinished one has the same key; tell whether.
+
+    For those who publish nothing themselves.
+    """
+    job = timers.insert(conn, new_job_id(), payload, unique_key=unique_key, order_number=order_number)
+    if job is not None:
+        make_due(conn, [job])
+    return job is not None
 
 
 def insert_all(
@@ -199,13 +211,27 @@ def _reason(row: dict[str, Any]) -> Reason:
 def mark_published(conn: Connection, jobs: Sequence[DueJob]) -> int:
     """Record that jobs were sent; return how many marks still fitted.
 
-    A job that moved on since its insert or take has another `publish_at` and is left alone: a late
+    A job that moved on since its take has another `publish_at` and is left alone: a late
     mark must not postpone what somebody else decided.
     """
     row = conn.execute(
         "SELECT mark_jobs_published(%(ids)s::uuid[], %(publish_ats)s::timestamptz[])", _sent(jobs)
     ).fetchone()
     return 0 if row is None else int(row[0])
+
+
+def make_due(conn: Connection, jobs: Sequence[DueJob]) -> int:
+    """Leave jobs to the relay's next run; return how many nobody has touched since their insert."""
+    return conn.execute(
+        """
+        WITH locked AS (
+            SELECT j.id FROM jobs j JOIN unnest(%(ids)s::uuid[], %(publish_ats)s::timestamptz[]) AS s (id, publish_at)
+                ON s.id = j.id AND s.publish_at = j.publish_at
+            ORDER BY j.id FOR UPDATE OF j
+        )
+        UPDATE jobs j SET publish_at = now() FROM locked WHERE j.id = locked.id""",
+        _sent(jobs),
+    ).rowcount
 
 
 def dead_letter_refused(conn: Connection, jobs: Sequence[DueJob], *, error_class: str, error_message: str) -> int:

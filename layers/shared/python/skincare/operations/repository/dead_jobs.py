@@ -1,8 +1,6 @@
 """Dead jobs as people look at them. The ledger is read and never the queue: receiving hides messages."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from uuid import UUID
 
 from psycopg import Connection
@@ -11,20 +9,8 @@ from psycopg.sql import SQL
 
 from skincare.identifiers import JobId
 from skincare.jobs.repository.acknowledgements import ACKNOWLEDGED
+from skincare.operations.conditions import DeadConditions
 from skincare.operations.dead_letters import AcknowledgedGroup, DeadGroup, DeadJob
-
-
-@dataclass(frozen=True)
-class Which:
-    """Which dead jobs are meant: all conditions hold at once, and None is no condition."""
-
-    job_ids: Sequence[JobId] | None = None
-    job_type: str | None = None
-    error_class: str | None = None
-    order_number: str | None = None
-    failed_before: datetime | None = None
-    queue: str | None = None
-    acknowledged: bool | None = None
 
 
 def groups(conn: Connection) -> list[DeadGroup]:
@@ -62,7 +48,7 @@ def acknowledged(conn: Connection, *, limit: int) -> list[AcknowledgedGroup]:
     return cur.fetchall()
 
 
-def find(conn: Connection, which: Which, *, after: UUID | None, limit: int) -> list[DeadJob]:
+def find(conn: Connection, which: DeadConditions, *, after: UUID | None, limit: int) -> list[DeadJob]:
     """Return dead jobs in the order of their ids, those behind `after`."""
     cur = conn.cursor(row_factory=class_row(DeadJob))
     cur.execute(
