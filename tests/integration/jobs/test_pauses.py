@@ -84,7 +84,7 @@ class TestClaim:
 
     def test_a_late_mark_does_not_postpone_what_is_held(self, conn: Connection) -> None:
         job = sample(conn)
-        ledger.let_pass(conn, ledger.MINUTE)
+        ledger.let_pass(conn, 3 * ledger.MINUTE)
         (taken,) = outbox.take_due(conn, limit=1)
         ledger.pause(conn, "all")
         ledger.claim_one(conn, job.job_id)
@@ -154,7 +154,7 @@ class TestPublishing:
         self, conn: Connection, scope: str, name: str
     ) -> None:
         held, free = sample(conn), ledger.enqueue(conn, ledger.Other())
-        ledger.let_pass(conn, ledger.MINUTE)
+        ledger.let_pass(conn, 3 * ledger.MINUTE)
         ledger.pause(conn, scope, name)
         assert due(conn) == (set() if scope == "all" else {free.job_id})
         ledger.resume(conn, scope, name)
