@@ -2,7 +2,8 @@
 --
 -- Whether a pause that is on holds jobs of this type and queue.
 CREATE OR REPLACE FUNCTION job_is_paused(p_job_type text, p_queue text) RETURNS boolean
-LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
     RETURN EXISTS (
         SELECT FROM job_pauses p

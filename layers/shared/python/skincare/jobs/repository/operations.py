@@ -71,7 +71,7 @@ def retry_now(conn: Connection, job_ids: Sequence[JobId]) -> set[JobId]:
     return {row[0] for row in cur}
 
 
-_UNFINISHED = "AND id IN (SELECT job_id FROM job_schedule)"
+_UNFINISHED = "AND id = ANY (ARRAY(SELECT job_id FROM job_schedule))"
 
 
 def list_jobs(
@@ -103,7 +103,7 @@ def backlog(conn: Connection) -> Backlog:
         WITH alike AS (
             SELECT job_type, queue, state = 'dead_letter' AS dead, min(publish_at) AS publish_at, count(*) AS jobs
             FROM jobs
-            WHERE id IN (SELECT job_id FROM job_schedule WHERE look_at <= now()) AND publish_at <= now()
+            WHERE id = ANY (ARRAY(SELECT job_id FROM job_schedule WHERE look_at <= now())) AND publish_at <= now()
             GROUP BY 1, 2, 3
         ), due AS (
             SELECT jobs, queue = ANY (%(queues)s::text[]) AS known,

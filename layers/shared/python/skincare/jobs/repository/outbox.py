@@ -118,19 +118,8 @@ def tidy_schedule(conn: Connection, *, limit: int) -> int:
     A job that was put off is looked at again at its `publish_at`, and one that is finished or gone never. Whoever
     brings a `publish_at` nearer meanwhile writes a row of their own.
     """
-    return conn.execute(
-        """
-        WITH early AS (
-            SELECT s.look_at, s.job_id, j.publish_at FROM job_schedule s LEFT JOIN jobs j ON j.id = s.job_id
-            WHERE s.look_at <= now() AND (j.publish_at IS NULL OR j.publish_at > now())
-            ORDER BY s.look_at LIMIT %(limit)s FOR UPDATE OF s SKIP LOCKED
-        ), again AS (
-            INSERT INTO job_schedule (look_at, job_id)
-            SELECT publish_at, job_id FROM early WHERE publish_at IS NOT NULL ON CONFLICT DO NOTHING
-        )
-        DELETE FROM job_schedule s USING early e WHERE s.look_at = e.look_at AND s.job_id = e.job_id""",
-        {"limit": limit},
-    ).rowcount
+    row = conn.execute("SELECT tidy_job_schedule(%(limit)s)", {"limit": limit}).fetchone()
+    return 0 if row is None else int(row[0])
 
 
 def take_due(conn: Connection, *, limit: int, queues: Collection[QueueName] = tuple(QueueName)) -> list[DueJob]:
@@ -143,20 +132,10 @@ def take_due(conn: Connection, *, limit: int, queues: Collection[QueueName] = tu
     cur = conn.cursor(row_factory=dict_row)
     cur.execute(
         """
-        UPDATE jobs SET taken_at = now(), publish_at = greatest(publish_at, '2000-01-01 00:00+00')
-        WHERE id IN (
-            SELECT j.id FROM job_schedule s JOIN jobs j ON j.id = s.job_id
-            WHERE s.look_at <= now() AND j.publish_at <= now() AND j.queue = ANY (%(queues)s::text[])
-                AND (j.taken_at IS NULL OR j.taken_at <= now() - interval '60 seconds' OR j.publish_at > j.taken_at)
-                AND (
-                    NOT EXISTS (SELECT FROM job_pauses p WHERE p.resumed_at IS NULL AND p.ends_at > now())
-                    OR j.state = 'dead_letter' OR NOT job_is_paused(j.job_type, j.queue)
-                )
-            ORDER BY s.look_at LIMIT %(limit)s FOR UPDATE OF j SKIP LOCKED
-        )
-        RETURNING id, job_type, queue, payload::text, publish_at, request_id, trace_id, order_number,
+        SELECT id, job_type, queue, payload::text, publish_at, request_id, trace_id, order_number,
             state = 'dead_letter' AS dead,
-            dead_letter_no, error_class, error_message, attempts, crashes, first_failed_at, last_failed_at, release""",
+            dead_letter_no, error_class, error_message, attempts, crashes, first_failed_at, last_failed_at, release
+        FROM take_due_jobs(%(queues)s::text[], %(limit)s)""",
         {"limit": limit, "queues": list(queues)},
     )
     return [_due_job(row) for row in cur]

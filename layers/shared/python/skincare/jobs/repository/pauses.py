@@ -70,7 +70,7 @@ def active(conn: Connection) -> list[Pause]:
     cur.execute("""
         WITH due AS (
             SELECT job_type, queue, count(*) AS jobs FROM jobs
-            WHERE id IN (SELECT job_id FROM job_schedule WHERE look_at <= now()) AND publish_at <= now()
+            WHERE id = ANY (ARRAY(SELECT job_id FROM job_schedule WHERE look_at <= now())) AND publish_at <= now()
                 AND state <> 'dead_letter'
             GROUP BY job_type, queue
         )
@@ -100,5 +100,5 @@ def of_job(conn: Connection, *, job_type: str, queue: str) -> list[str]:
 def names_in_use(conn: Connection, scope: str) -> set[str]:
     """Return the queues or types of unfinished jobs, also those that this release does not know."""
     column = {"queue": "queue", "type": "job_type"}[scope]
-    rows = conn.execute(f"SELECT DISTINCT {column} FROM jobs WHERE id IN (SELECT job_id FROM job_schedule)")  # noqa: S608  our own names
+    rows = conn.execute(f"SELECT DISTINCT {column} FROM jobs WHERE id = ANY (ARRAY(SELECT job_id FROM job_schedule))")  # noqa: S608  our own names
     return {row[0] for row in rows}

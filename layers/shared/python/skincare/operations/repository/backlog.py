@@ -40,7 +40,7 @@ def outbox(conn: Connection) -> OutboxState:
                 WHEN state = 'dead_letter' THEN age_s(publish_at)
                 WHEN NOT job_is_paused(job_type, queue) THEN job_age_s(job_type, queue, publish_at)
             END) AS due_for
-            FROM jobs WHERE publish_at IS NOT NULL AND id IN (SELECT job_id FROM job_schedule)
+            FROM jobs WHERE publish_at IS NOT NULL AND id = ANY (ARRAY(SELECT job_id FROM job_schedule))
         ) j""",
         {"queues": list(QueueName)},
     )

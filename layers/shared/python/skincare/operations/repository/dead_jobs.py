@@ -25,7 +25,7 @@ def groups(conn: Connection) -> list[DeadGroup]:
             coalesce((array_agg(DISTINCT order_number) FILTER (WHERE order_number IS NOT NULL))[1:3], '{{}}')
                 AS order_numbers,
             count(*) FILTER (WHERE {acknowledged})::integer AS acknowledged
-        FROM jobs j WHERE id IN (SELECT job_id FROM dead_jobs)
+        FROM jobs j WHERE id = ANY (ARRAY(SELECT job_id FROM dead_jobs))
         GROUP BY job_type, coalesce(error_class, 'Unknown')
         ORDER BY count(*) DESC, job_type, 2""").format(acknowledged=ACKNOWLEDGED)
     )
@@ -58,7 +58,7 @@ def find(conn: Connection, which: DeadConditions, *, after: UUID | None, limit: 
             coalesce(first_failed_at, created_at) AS first_failed_at,
             coalesce(last_failed_at, created_at) AS last_failed_at, order_number, request_id, release
         FROM jobs j
-        WHERE id IN (SELECT job_id FROM dead_jobs)
+        WHERE id = ANY (ARRAY(SELECT job_id FROM dead_jobs))
             AND (%(after)s::uuid IS NULL OR id > %(after)s)
             AND (%(ids)s::uuid[] IS NULL OR id = ANY (%(ids)s))
             AND (%(job_type)s::text IS NULL OR job_type = %(job_type)s)

@@ -24,7 +24,7 @@ def find(conn: Connection, wanted: JobConditions, *, after: UUID | None, limit: 
     """Return jobs in the order of their ids, those behind `after`."""
     cur = conn.cursor(row_factory=class_row(JobRow))
     # Unfinished jobs are few among many, and the schedule has them all.
-    among = "" if wanted.which == "cancelled" else "AND id IN (SELECT job_id FROM job_schedule)"
+    among = "" if wanted.which == "cancelled" else "AND id = ANY (ARRAY(SELECT job_id FROM job_schedule))"
     cur.execute(
         f"""
         SELECT id::text, job_type AS type, queue, state, order_number, attempts, crashes, dead_letter_no, created_at,

@@ -1,4 +1,4 @@
--- With claim_jobs.sql, job_is_paused.sql, job_age_s.sql: docs/job-lifecycle.md, Pauses.
+-- With claim_jobs.sql, take_due_jobs.sql, job_is_paused.sql, job_age_s.sql: docs/job-lifecycle.md, Pauses.
 
 -- Jobs that a person holds back. Rows stay: budgets leave out the time that a job was paused.
 CREATE TABLE job_pauses (
@@ -20,5 +20,7 @@ CREATE TABLE job_pauses (
     CHECK ((scope = 'queue') = (queue IS NOT NULL) AND (scope IN ('type', 'provider')) = (job_types IS NOT NULL))
 );
 CREATE UNIQUE INDEX job_pauses_once_idx ON job_pauses (scope, name) WHERE resumed_at IS NULL;
+-- Each claim asks whether there has been any of late.
+CREATE INDEX job_pauses_over_at_idx ON job_pauses (coalesce(resumed_at, ends_at));
 
 REVOKE DELETE ON job_pauses FROM app;
