@@ -263,7 +263,7 @@ def money_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, 
     return {
         (payments, "quarantine"): lambda: payments.quarantine(conn, EventId(uuid7()), flaw="x"),
         (closing, "load"): lambda: closing.load(conn, number),
-        (closing, "may_take_money"): lambda: closing.may_take_money(conn, order.id),
+        (closing, "which_may_take_money"): lambda: closing.which_may_take_money(conn, [order.id]),
         (orphans, "set_aside"): lambda: orphans.set_aside(conn, after=timedelta(hours=72), limit=1),
         (anomalies, "save_anomalies"): lambda: anomalies.save_anomalies(
             conn, [], order_id=order.id, expected_rupiah=150_000, is_refunded=False

@@ -42,6 +42,7 @@ class Together:
         self.batches: list[list[str]] = []
         self.inside: Callable[[Connection], None] = lambda _: None
         self.set_off: list[Sample] = []
+        self.field = "sample"
 
     def close(self) -> None:
         self.bench.close()
@@ -82,7 +83,8 @@ class Together:
             if not name.startswith("left"):
                 conn.execute("INSERT INTO effects VALUES (%s)", [name])
         self.inside(conn)
-        return Handled([ledger.enqueue(conn, sample) for sample in self.set_off], left)
+        lines = [("test.written", {self.field: name}) for name in names]
+        return Handled(left, [ledger.enqueue(conn, sample) for sample in self.set_off], lines)
 
     def row(self, name: str) -> tuple[str, int, list[str]]:
         """State, attempts and the outcomes of the attempts of a job."""
@@ -226,7 +228,9 @@ class TestAJobThatABatchSetOff:
     def test_is_not_there_when_the_batch_rolled_back(self, together: Together) -> None:
         together.set_off = [Sample(name="next")]
         together.add("a", "stolen-1")
-        together.bench.work()
+        with recorded_log() as log:
+            together.bench.work()
+        assert "test.written" not in [line["message"] for line in log.lines]
         assert together.outside.execute("SELECT count(*) FROM jobs").fetchone() == (2,)
 
 
@@ -323,6 +327,12 @@ class TestTheDatabase:
 
 
 class TestWhatIsTold:
+    def test_and_cannot_be_told_takes_nothing_back(self, together: Together) -> None:
+        together.field = "name"  # a logger has one of its own
+        together.add("a", "b")
+        assert together.bench.work() == {"batchItemFailures": []}
+        assert together.row("a") == together.row("b") == COMPLETED
+
     def test_of_a_batch_is_a_line_with_each_of_its_jobs(self, together: Together) -> None:
         together.add(*"abc")
         with recorded_log() as log:
@@ -331,6 +341,7 @@ class TestWhatIsTold:
         assert line["job_type"] == "sample"
         assert {job["job_id"] for job in line["jobs"]} == {str(job.job_id) for job in together.jobs.values()}
         assert "job.completed" not in [line["message"] for line in log.lines]
+        assert [line["sample"] for line in log.lines if line["message"] == "test.written"] == list("abc")
 
     def test_of_one_that_rolled_back_names_the_reason_and_no_completion(self, together: Together) -> None:
         together.add("a", "awkward-1")

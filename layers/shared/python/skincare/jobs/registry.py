@@ -1,6 +1,6 @@
 """Which handler runs which job type: visible, typed lines and never an import side effect."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,19 +20,20 @@ class PayloadInvalid(PermanentError):
 class Handled[P]:
     """What a batch handler did with the jobs that it was given.
 
-    `set_off` are the jobs that it enqueued, which are published after COMMIT. `left` are payloads for which it wrote
-    nothing: their jobs run one by one.
+    `left` are payloads for which it wrote nothing: their jobs run one by one. For the others, `set_off` are the jobs
+    that it enqueued, to be published, and `lines` what is to be logged, names with fields: both after COMMIT.
     """
 
-    set_off: Sequence[DueJob] = ()
     left: Collection[P] = ()
+    set_off: Sequence[DueJob] = ()
+    lines: Sequence[tuple[str, Mapping[str, Any]]] = ()
 
 
 type BatchHandler[P] = Callable[[Connection, Sequence[P]], Handled[P]]
 """Handles jobs of one type in the caller's transaction, or raises and has done nothing.
 
-It gets no App, for nothing may call the network while a transaction is open. It logs nothing that a rollback would make
-untrue, and locks rows in one order, whatever the order of the payloads.
+It gets no App, for nothing may call the network while a transaction is open. It locks rows in one order, whatever the
+order of the payloads.
 """
 
 

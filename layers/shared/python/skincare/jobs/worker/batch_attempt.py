@@ -8,7 +8,7 @@ from typing import Any
 
 from skincare.identifiers import JobId
 from skincare.jobs.models import Claim, DueJob
-from skincare.jobs.registry import BatchHandler, Registration
+from skincare.jobs.registry import BatchHandler, Handled, Registration
 from skincare.jobs.retry import Completed
 from skincare.jobs.worker.attempt import Attempt
 from skincare.jobs.worker.lease_session import LeaseSession
@@ -51,7 +51,7 @@ def attempt_batch[A](
     started = time.monotonic()
     logger.thread_safe_append_keys(job_type=registration.payload_class.job_type)
     try:
-        completed, left, set_off = _complete(registration, handler, claims, session)
+        completed, left, handled = _complete(registration, handler, claims, session)
     except _LeasesLost as error:
         _log_rollback(error, claims)
         return BatchAttempt(
@@ -64,9 +64,14 @@ def attempt_batch[A](
         return BatchAttempt(one_by_one=claims)
     else:
         duration = timedelta(seconds=time.monotonic() - started)
-        _log_completed(completed, duration)
-        if set_off:
-            publish(set_off)
+        try:
+            _log_completed(completed, duration)
+            for name, fields in handled.lines:
+                logger.info(name, **fields)
+            if handled.set_off:
+                publish(handled.set_off)
+        except Exception as error:  # noqa: BLE001  what is committed stands, whatever becomes of the news
+            logger.warning("jobs.news_failed", error=describe(error))
         return BatchAttempt(
             completed=[Attempt(claim, Completed(), duration) for claim in completed],
             one_by_one=left,
@@ -77,8 +82,8 @@ def attempt_batch[A](
 
 def _complete[A](
     registration: Registration[A], handler: BatchHandler[Any], claims: Sequence[Claim], session: LeaseSession
-) -> tuple[Sequence[Claim], Sequence[Claim], Sequence[DueJob]]:
-    """Return what was completed, what was left, and what was set off; raises, and then nothing was written."""
+) -> tuple[Sequence[Claim], Sequence[Claim], Handled[Any]]:
+    """Return what was completed, what was left, and what the handler says; raises, and then nothing was written."""
     payloads = [registration.read(claim.payload) for claim in claims]
     with session.transaction() as conn:
         handled = handler(conn, payloads)
@@ -88,7 +93,7 @@ def _complete[A](
         lost = session.complete(conn, [claim.job_id for claim in completed])
         if lost:
             raise _LeasesLost(lost)
-    return completed, left, handled.set_off
+    return completed, left, handled
 
 
 def _log_completed(claims: Sequence[Claim], duration: timedelta) -> None:

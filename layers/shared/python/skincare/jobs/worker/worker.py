@@ -27,8 +27,7 @@ from skincare.jobs.worker.unprocessable import UnprocessableMessages
 class Worker[A]:
     """The worker of one queue; lives as long as its process. `measured` gets the metrics of each batch.
 
-    `publish` gets the jobs that batch handlers set off, after COMMIT; without it the relay publishes them. `leave` ends
-    the process at once.
+    `publish` gets the jobs that batch handlers set off, after COMMIT. `leave` ends the process at once.
     """
 
     def __init__(
@@ -39,8 +38,8 @@ class Worker[A]:
         database: Database,
         queue: QueuePair,
         limits: QueueLimits,
+        publish: Publish,
         release: str | None = None,
-        publish: Publish = lambda _: None,
         measured: Callable[[BatchMetrics], None] = lambda _: None,
         leave: Callable[[], None] = leave_process,
     ) -> None:
