@@ -33,9 +33,9 @@ class Together:
     """A bench whose samples write one row each. Of their names, what stands before the dash says how they behave."""
 
     def __init__(self, url: str, owner_url: str) -> None:
-        with psycopg.connect(owner_url, autocommit=True) as owner:
-            owner.execute("CREATE TABLE IF NOT EXISTS effects (name text PRIMARY KEY)")
-            owner.execute("GRANT SELECT, INSERT, DELETE ON effects TO app")
+        self.owner = psycopg.connect(owner_url, autocommit=True)
+        self.owner.execute("CREATE TABLE effects (name text PRIMARY KEY)")
+        self.owner.execute("GRANT SELECT, INSERT ON effects TO app")
         self.bench = Bench(url, batch=self.handle_many)
         self.outside = psycopg.connect(url, autocommit=True)
         self.jobs: dict[str, DueJob] = {}
@@ -47,6 +47,7 @@ class Together:
     def close(self) -> None:
         self.bench.close()
         self.outside.close()
+        self.owner.close()
 
     def add(self, *names: str) -> None:
         for name in names:
@@ -101,8 +102,8 @@ class Together:
         return {name for (name,) in self.outside.execute("SELECT name FROM effects")}
 
     def forget(self) -> None:
-        self.outside.execute("DELETE FROM effects")
-        self.outside.execute("DELETE FROM jobs")
+        self.owner.execute("DELETE FROM effects")
+        self.owner.execute("DELETE FROM jobs")
         self.bench.source.purge()
         self.jobs.clear()
         self.batches.clear()
