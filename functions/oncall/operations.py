@@ -4,12 +4,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from oncall import job_requests, mail_requests, money_requests, requests
+from oncall import customer_requests, job_requests, mail_requests, money_requests, requests
 from oncall.answers import refusal, success
 from oncall.refusals import RequestRefused
 from oncall.request import MOST_JOBS, ChangeRequest, Request
 from oncall.requests import DeadLetterRef
 from skincare.app import App
+from skincare.customers.errors import ExportNotReady
+from skincare.customers.models import ExportLink, RequestKind
+from skincare.customers.service import find_accounts, link_of_export, list_requests
 from skincare.database.connection import Database
 from skincare.errors import TransientError
 from skincare.identifiers import JobId, OrderNumber
@@ -35,7 +38,7 @@ def answer(event: object, app: Callable[[], App], *, invocation_id: str) -> dict
     operation = type(request).model_fields["operation"].default
     try:
         found = _do(request, app(), invocation_id)
-    except (OrderUnknown, RecipientSuppressed, RefundNotPossible) as error:
+    except (ExportNotReady, OrderUnknown, RecipientSuppressed, RefundNotPossible) as error:
         logger.warning("oncall.not_possible", operation=operation, error=describe(error))
         return refusal("not_possible", f"{str(error)[:1].upper()}{str(error)[1:]}.")
     except TransientError as error:
@@ -51,7 +54,10 @@ def answer(event: object, app: Callable[[], App], *, invocation_id: str) -> dict
 def _do(request: Request, app: App, invocation_id: str) -> object | None:
     if isinstance(request, ChangeRequest):
         caller = Caller(request.claimed_identity, invocation_id)
-        return _change(request, Changes(app.database, app.publisher, caller=caller, reason=request.reason))
+        changes = Changes(app.database, app.publisher, caller=caller, reason=request.reason)
+        if isinstance(request, customer_requests.FetchCustomerExport):
+            return _fetch(request, changes, app)
+        return _change(request, changes)
     return _LOOKS[type(request)](request, app.database)
 
 
@@ -72,6 +78,12 @@ def _refund(request: requests.Refund, changes: Changes) -> RefundRow:
     )
 
 
+def _fetch(request: customer_requests.FetchCustomerExport, changes: Changes, app: App) -> ExportLink:
+    if not changes.fetch_customer_export(request.request_id):
+        raise ExportNotReady(request.request_id)
+    return link_of_export(request.request_id, database=app.database, files=app.files)
+
+
 def _change(request: ChangeRequest, changes: Changes) -> object:
     return _CHANGES[type(request)](request, changes)
 
@@ -85,7 +97,12 @@ def _dead_letter_nos(refs: Sequence[DeadLetterRef]) -> Mapping[JobId, int]:
     return {JobId(ref.job_id): ref.dead_letter_no for ref in refs}
 
 
-_KNOWN = (*requests.REQUESTS, *job_requests.JOB_REQUESTS, *money_requests.MONEY_REQUESTS)
+_KNOWN = (
+    *requests.REQUESTS,
+    *job_requests.JOB_REQUESTS,
+    *money_requests.MONEY_REQUESTS,
+    *customer_requests.CUSTOMER_REQUESTS,
+)
 
 _LOOKS: Mapping[type[Request], Callable[[Any, Database], object | None]] = {
     requests.ListDead: lambda _, database: service.list_dead(database),
@@ -130,6 +147,8 @@ _LOOKS: Mapping[type[Request], Callable[[Any, Database], object | None]] = {
     mail_requests.ListSuppressed: lambda request, database: service.suppressed(
         database, email=request.email, reason=request.reason, after=request.after, limit=request.limit
     ),
+    customer_requests.FindCustomer: lambda request, database: find_accounts(database, request.who),
+    customer_requests.ListCustomerRequests: lambda _, database: list_requests(database),
     requests.ShowQuarantined: lambda request, database: service.quarantined(database, request.message_id),
 }
 
@@ -148,6 +167,12 @@ _CHANGES: Mapping[type[Request], Callable[[Any, Changes], object]] = {
     money_requests.TakeUpEvent: lambda request, changes: changes.take_up_event(request.event_id),
     money_requests.SettleFinding: lambda request, changes: changes.settle_finding(request.finding_id),
     money_requests.ReopenFinding: lambda request, changes: changes.reopen_finding(request.finding_id),
+    customer_requests.ExportCustomer: lambda request, changes: changes.ask_for_customer(
+        RequestKind.EXPORT, request.user_ids, delivered=False
+    ),
+    customer_requests.EraseCustomer: lambda request, changes: changes.ask_for_customer(
+        RequestKind.ERASE, request.user_ids, delivered=request.delivered
+    ),
     requests.RetryNow: lambda request, changes: changes.retry_now(_ids(request.job_ids)),
     requests.ResolveAnomaly: lambda request, changes: changes.resolve_anomaly(request.anomaly_id),
     requests.ReviewEvent: lambda request, changes: changes.review_event(request.event_id),

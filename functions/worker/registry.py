@@ -2,7 +2,9 @@
 
 from skincare.app import App
 from skincare.jobs.catalog import (
+    EraseCustomer,
     ExpireOrder,
+    ExportCustomer,
     GenerateCreditNotePdf,
     GenerateInvoicePdf,
     ProcessPayment,
@@ -16,7 +18,9 @@ from skincare.jobs.catalog import (
 )
 from skincare.jobs.registry import Registry
 from worker.handlers import (
+    erase_customer,
     expire_order,
+    export_customer,
     generate_credit_note_pdf,
     generate_invoice_pdf,
     process_payment,
@@ -41,3 +45,5 @@ REGISTRY.add(GenerateCreditNotePdf, generate_credit_note_pdf.handle)
 REGISTRY.add(ExpireOrder, expire_order.handle)
 REGISTRY.add(SendRefund, send_refund.handle)
 REGISTRY.add(ReconcilePayments, reconcile_payments.handle)
+REGISTRY.add(ExportCustomer, export_customer.handle)
+REGISTRY.add(EraseCustomer, erase_customer.handle)

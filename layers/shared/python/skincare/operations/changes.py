@@ -4,6 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
+from skincare.customers import repository as customers
+from skincare.customers.models import CustomerRequests, RequestKind
+from skincare.customers.service import ask
 from skincare.database.connection import Connection, Database
 from skincare.identifiers import JobId, OrderNumber
 from skincare.jobs.publisher import Publisher
@@ -171,6 +174,30 @@ class Changes:
             about["keep_stock"] = True
         self._do("refund", about, act)
         return asked[0]
+
+    def ask_for_customer(self, kind: RequestKind, user_ids: Sequence[str], *, delivered: bool) -> CustomerRequests:
+        """Write down that accounts are to be exported or erased, and publish the jobs; asked again it is the same."""
+        # The audit is never rewritten, so it names no account; the request does until it is done.
+        numbers: list[int] = []
+
+        def act(conn: Connection) -> Change:
+            asked = [ask(conn, kind, user_id, delivered=delivered) for user_id in sorted(set(user_ids))]
+            numbers.extend(request_id for request_id, _ in asked)
+            job_ids = tuple(str(job.job_id) for _, job in asked if job)
+            return Change(len(asked), job_ids, {"requested": len(asked)})
+
+        self._publish(self._do(f"{kind}_customer", {"requests": numbers, "delivered": delivered}, act))
+        with self._database.connection() as conn:
+            return CustomerRequests(tuple(customers.these(conn, numbers)))
+
+    def fetch_customer_export(self, request_id: int) -> bool:
+        """Write down that the file of an export is handed out; False where there is none."""
+
+        def act(conn: Connection) -> Change:
+            found = customers.exported_key(conn, request_id) is not None
+            return Change(int(found), counts={"handed_out": int(found)})
+
+        return self._do("fetch_customer_export", {"request": request_id}, act).changed == 1
 
     def reconcile(self) -> ReconciliationState:
         """Compare orders with payments and repair what is safe, for some seconds.
