@@ -57,7 +57,7 @@ BEGIN
     UPDATE order_notifications n SET provider_message_id = NULL WHERE n.order_id = ANY (v_orders);
     WITH erased AS (
         UPDATE orders o SET user_id = r.pseudonym, email = 'erased@erased.invalid', recipient_name = NULL,
-            shipping_address = NULL, note = NULL, request_id = NULL, erased_at = now()
+            shipping_address = NULL, note = NULL, erased_at = now()
         WHERE o.id = ANY (v_orders)
         RETURNING o.order_number
     )
