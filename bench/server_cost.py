@@ -18,6 +18,9 @@ class Cost:
     cpu_us: float
     wal_bytes: float
 
+    def __add__(self, other: "Cost") -> "Cost":
+        return Cost(self.cpu_us + other.cpu_us, self.wal_bytes + other.wal_bytes)
+
     def per(self, number: int) -> "Cost":
         """Return the share of each of `number` calls."""
         return Cost(self.cpu_us / number, self.wal_bytes / number)

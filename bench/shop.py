@@ -154,14 +154,14 @@ def deadlocks(owner: Connection) -> int:
     return int(row[0])
 
 
-JOB_INSERT = re.compile(r"\s*v_publish_at := enqueue_job\(.*?\);", re.DOTALL)
+JOB_INSERT = re.compile(r"\s*SELECT e.publish_at INTO v_publish_at FROM enqueue_jobs\(.*?p_job_id;", re.DOTALL)
 
 
 def make_checkout_without_job(owner: Connection) -> None:
-    """Create `place_order_alone`: the same function without its job. Raises `LookupError` where it has none."""
+    """Create `place_order_alone`: the same function without its jobs. Raises `LookupError` where it has none."""
     row = owner.execute("SELECT pg_get_functiondef('place_order'::regproc)").fetchone()
     assert row is not None
     body, found = JOB_INSERT.subn("", row[0].replace("FUNCTION public.place_order(", "FUNCTION place_order_alone("))
     if found != 1:
-        raise LookupError("place_order does not insert its job as this measurement expects")
+        raise LookupError("place_order does not insert its jobs as this measurement expects")
     owner.execute(body.encode())

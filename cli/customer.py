@@ -181,16 +181,20 @@ def _words(kind: str) -> str:
     return kind.replace("_", " ")
 
 
-def _save(link: str, to: Path) -> None:
-    import urllib.error
+def _fetched(link: str) -> bytes:
     import urllib.request
 
+    with urllib.request.urlopen(link, timeout=30) as answer:  # noqa: S310  a link that our own function signed
+        return bytes(answer.read())
+
+
+def _save(link: str, to: Path) -> None:
     try:
-        with urllib.request.urlopen(link, timeout=30) as answer:  # noqa: S310  a link that our own function signed
-            content = answer.read()
-        descriptor = os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except urllib.error.URLError as error:
+        content = _fetched(link)
+    except OSError as error:
         end(Exit.UNREACHABLE, f"The file cannot be fetched ({type(error).__name__}).")
+    try:
+        descriptor = os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError as error:
         end(Exit.WRONG, f"{to} cannot be written: {error.strerror}.")
     with os.fdopen(descriptor, "wb") as file:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import typer
@@ -47,6 +47,24 @@ def _ids(oncall: OnCall, kind: "Kind", words: Sequence[str]) -> list[UUID]:
     short = {word: digits for word, digits in beginnings.items() if word not in found}
     found |= _looked_up(oncall, kind, short)
     return list(dict.fromkeys(found[word] for word in words))
+
+
+def look_like_ids(words: Sequence[str] | None) -> Sequence[str] | None:
+    """Refuse words that are no beginning of an id, before the system is asked about any: a callback of typer."""
+    for word in words or ():
+        _digits(word)
+    return words
+
+
+def looks_like_an_id(word: str) -> str:
+    """Refuse a word that is no beginning of an id: a callback of typer."""
+    _digits(word)
+    return word
+
+
+def an_event(sentence: str) -> Any:
+    """Return the argument that is a payment event."""
+    return typer.Argument(metavar="EVENT", callback=looks_like_an_id, help=sentence)
 
 
 def _digits(word: str) -> str:

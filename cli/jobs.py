@@ -9,8 +9,9 @@ from uuid import UUID
 
 import typer
 
-from cli.ids import job_ids
+from cli.ids import job_ids, look_like_ids
 from cli.oncall import LOCAL, AsJson, Exit, OnCall, Stage, end, typed
+from cli.parameters import OptionalReason, Reason
 from cli.redrive import Which as Selected
 from cli.selection import (
     AT_ONCE,
@@ -18,6 +19,7 @@ from cli.selection import (
     DryRun,
     ErrorClass,
     Everything,
+    Job,
     Jobs,
     JobType,
     OfQueue,
@@ -63,7 +65,12 @@ def list_command(
 
 
 @app.command()
-def show(job: Annotated[str, typer.Argument(metavar="JOB")], *, stage: Stage = LOCAL, as_json: AsJson = False) -> None:
+def show(
+    job: Job,
+    *,
+    stage: Stage = LOCAL,
+    as_json: AsJson = False,
+) -> None:
     """Print a job's payload, its attempts with their errors, and what happened to its order."""
     oncall = OnCall(stage)
     print_job(oncall, job_ids(oncall, [job])[0], as_json=as_json)
@@ -83,7 +90,7 @@ def cancel(
     even_paid: Annotated[
         bool, typer.Option("--even-paid", help="Also where a payment event goes that says that a customer has paid.")
     ] = False,
-    reason: Annotated[str, typer.Option(help="Why; it is written down.")],
+    reason: Reason,
     stage: Stage = LOCAL,
     as_json: AsJson = False,
 ) -> None:
@@ -113,7 +120,7 @@ def retry_now(
     before: Before = None,
     everything: Everything = False,
     dry_run: DryRun = False,
-    reason: Annotated[str | None, typer.Option(help="Why; it is written down.")] = None,
+    reason: OptionalReason = None,
     stage: Stage = LOCAL,
     as_json: AsJson = False,
 ) -> None:
@@ -138,7 +145,7 @@ def revive(
     jobs: Jobs = None,
     order: Order = None,
     dry_run: DryRun = False,
-    reason: Annotated[str, typer.Option(help="Why; it is written down.")],
+    reason: Reason,
     stage: Stage = LOCAL,
     as_json: AsJson = False,
 ) -> None:
@@ -157,7 +164,9 @@ def revive(
 @app.command()
 def watch(
     *,
-    jobs: Annotated[list[str], typer.Argument(metavar="JOB…", help="Jobs by their ids, or how these begin.")],
+    jobs: Annotated[
+        list[str], typer.Argument(metavar="JOB…", callback=look_like_ids, help="Jobs by their ids, or how these begin.")
+    ],
     timeout: Annotated[int, typer.Option(min=0, help="Seconds to wait at most.")] = 300,
     stage: Stage = LOCAL,
     as_json: AsJson = False,

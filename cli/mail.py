@@ -5,9 +5,8 @@ from typing import Annotated
 import typer
 
 from cli.oncall import LOCAL, AsJson, Exit, OnCall, Stage, end, typed
-from cli.parameters import parsed_by
+from cli.parameters import OrderArgument, Reason, as_field, why
 from cli.tables import age, print_json, print_table
-from skincare.identifiers import read_order_number
 
 app = typer.Typer(no_args_is_help=True, help="Addresses that get no mail, and mails that were not delivered.")
 
@@ -20,8 +19,12 @@ def mail() -> None:
 @app.command()
 def suppressed(
     *,
-    email: Annotated[str | None, typer.Option(help="Only this address, as the customer names it.")] = None,
-    reason: Annotated[str | None, typer.Option(help="Only those whose reason begins so.")] = None,
+    email: Annotated[
+        str | None, typer.Option(callback=as_field("Email"), help="Only this address, as the customer names it.")
+    ] = None,
+    reason: Annotated[
+        str | None, typer.Option(callback=as_field("SuppressionReason"), help="Only those whose reason begins so.")
+    ] = None,
     stage: Stage = LOCAL,
     as_json: AsJson = False,
 ) -> None:
@@ -55,12 +58,14 @@ def suppressed(
 
 @app.command()
 def lift(
-    email: Annotated[str | None, typer.Argument(metavar="[EMAIL]", help="The address.")] = None,
+    email: Annotated[
+        str | None, typer.Argument(metavar="[EMAIL]", callback=as_field("Email"), help="The address.")
+    ] = None,
     *,
     ids: Annotated[
         list[int] | None, typer.Option("--id", min=1, help="A number of `mail suppressed`; repeatable.")
     ] = None,
-    reason: Annotated[str, typer.Option(help="Why it will take mail; written down, so name nobody.")],
+    reason: Annotated[str, why("Why it will take mail; written down, so name nobody.")],
     stage: Stage = LOCAL,
     as_json: AsJson = False,
 ) -> None:
@@ -89,14 +94,9 @@ def lift(
 
 @app.command()
 def resend(
-    order: Annotated[
-        str,
-        typer.Argument(
-            metavar="ORDER", parser=parsed_by(read_order_number), help="The order's number, as heard or written."
-        ),
-    ],
+    order: OrderArgument,
     *,
-    reason: Annotated[str, typer.Option(help="Why; it is written down.")],
+    reason: Reason,
     stage: Stage = LOCAL,
     as_json: AsJson = False,
 ) -> None:

@@ -13,11 +13,17 @@ import typer
 from cli import chaos, customer, dlq, jobs, mail, payments, webhook
 from cli.order import order
 from cli.outbox import outbox
+from cli.parameters import PlainGroup
 from cli.system import known_secrets, plain_errors
 from cli.worker import worker
 from skincare.text import flaw
 
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help="The command line of the skincare shop.")
+app = typer.Typer(
+    cls=PlainGroup,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="The command line of the skincare shop.",
+)
 app.add_typer(chaos.app, name="chaos")
 app.add_typer(customer.app, name="customer")
 app.add_typer(dlq.app, name="dlq")

@@ -46,6 +46,11 @@ def end(code: Exit, sentence: str = "") -> NoReturn:
     raise typer.Exit(code)
 
 
+def of_stage(stage: str) -> str:
+    """Return what a command that is printed for people ends in, so that it means the same system."""
+    return "" if stage == LOCAL else f" --stage {stage}"
+
+
 def typed[R: Request](request: type[R], **fields: Any) -> R:
     """Return a request made of what was typed; what does not fit ends the command as the function would end it."""
     from pydantic import ValidationError

@@ -1,23 +1,13 @@
 """`skincare order SKN-…`: what happened to an order."""
 
-from typing import Annotated
-
-import typer
-
 from cli.oncall import LOCAL, AsJson, Exit, OnCall, Stage, end, typed
-from cli.parameters import parsed_by
+from cli.parameters import OrderArgument
 from cli.tables import print_json
 from cli.timelines import print_order
-from skincare.identifiers import read_order_number
 
 
 def order(
-    number: Annotated[
-        str,
-        typer.Argument(
-            metavar="ORDER", parser=parsed_by(read_order_number), help="The order's number, as heard or written."
-        ),
-    ],
+    number: OrderArgument,
     *,
     stage: Stage = LOCAL,
     as_json: AsJson = False,

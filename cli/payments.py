@@ -7,11 +7,10 @@ from uuid import uuid4
 
 import typer
 
-from cli.ids import event_id, shown
+from cli.ids import an_event, event_id, shown
 from cli.oncall import LOCAL, AsJson, Exit, OnCall, Stage, end, typed
-from cli.parameters import parsed_by
+from cli.parameters import OrderArgument, as_field, parsed_by, why
 from cli.tables import Rupiah, age, print_json, print_said, print_table
-from skincare.identifiers import read_order_number
 from skincare.money import read_rupiah, rupiah
 
 if TYPE_CHECKING:
@@ -103,7 +102,7 @@ def list_command(*, stage: Stage = LOCAL, as_json: AsJson = False) -> None:
 def resolve(
     anomaly: Annotated[int, typer.Argument(metavar="ID", min=1, help="The anomaly, as `payments list` numbers it.")],
     *,
-    reason: Annotated[str, typer.Option(help="What was done about it; it is written down.")],
+    reason: Annotated[str, why("What was done about it; it is written down.")],
     stage: Stage = LOCAL,
     as_json: AsJson = False,
 ) -> None:
@@ -121,9 +120,9 @@ def resolve(
 
 @app.command()
 def review(
-    event: Annotated[str, typer.Argument(metavar="EVENT", help="A quarantined event, as `payments list` shows it.")],
+    event: Annotated[str, an_event("A quarantined event, as `payments list` shows it.")],
     *,
-    reason: Annotated[str, typer.Option(help="What was found; it is written down.")],
+    reason: Annotated[str, why("What was found; it is written down.")],
     stage: Stage = LOCAL,
     as_json: AsJson = False,
 ) -> None:
@@ -142,9 +141,9 @@ def review(
 
 @app.command("set-aside")
 def set_aside(
-    event: Annotated[str, typer.Argument(metavar="EVENT", help="An event that waits, as `payments list` shows it.")],
+    event: Annotated[str, an_event("An event that waits, as `payments list` shows it.")],
     *,
-    reason: Annotated[str, typer.Option(help="Why it can never be applied; it is written down.")],
+    reason: Annotated[str, why("Why it can never be applied; it is written down.")],
     even_paid: Annotated[
         bool, typer.Option("--even-paid", help="Although it says that a customer has paid: no order will say so.")
     ] = False,
@@ -169,9 +168,9 @@ def set_aside(
 
 @app.command("take-up")
 def take_up(
-    event: Annotated[str, typer.Argument(metavar="EVENT", help="An event that was set aside.")],
+    event: Annotated[str, an_event("An event that was set aside.")],
     *,
-    reason: Annotated[str, typer.Option(help="Why it may be applied now; it is written down.")],
+    reason: Annotated[str, why("Why it may be applied now; it is written down.")],
     stage: Stage = LOCAL,
     as_json: AsJson = False,
 ) -> None:
@@ -188,7 +187,7 @@ def take_up(
 def settle(
     finding: Annotated[int, typer.Argument(metavar="ID", min=1, help="The finding, as `payments list` numbers it.")],
     *,
-    reason: Annotated[str, typer.Option(help="What was done about it; it is written down.")],
+    reason: Annotated[str, why("What was done about it; it is written down.")],
     undo: Annotated[bool, typer.Option("--undo", help="It was not dealt with after all.")] = False,
     stage: Stage = LOCAL,
     as_json: AsJson = False,
@@ -225,23 +224,24 @@ def _tell(change: "Change", *, as_json: bool, done: str, left: Mapping[str, str]
 
 @app.command()
 def refund(
-    order: Annotated[
-        str,
-        typer.Argument(
-            metavar="ORDER", parser=parsed_by(read_order_number), help="The order's number, as heard or written."
-        ),
-    ],
+    order: OrderArgument,
     *,
-    reason: Annotated[str, typer.Option(help="Why; it is sent to the gateway and written down.")],
+    reason: Annotated[str, why("Why; it is sent to the gateway and written down.", field="RefundReason")],
     amount: Annotated[
         int | None,
         typer.Option(
             metavar="RUPIAH", parser=parsed_by(read_rupiah), help="59000 or Rp59.000; all that is left by default."
         ),
     ] = None,
-    anomaly: Annotated[int | None, typer.Option(help="The anomaly whose money goes back.")] = None,
-    transaction: Annotated[str | None, typer.Option(help="The transaction; the one that pays by default.")] = None,
-    key: Annotated[str | None, typer.Option(help="Names this refund: asked for twice, it is made once.")] = None,
+    anomaly: Annotated[int | None, typer.Option(min=1, help="The anomaly whose money goes back.")] = None,
+    transaction: Annotated[
+        str | None,
+        typer.Option(callback=as_field("TransactionId"), help="The transaction; the one that pays by default."),
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(callback=as_field("RefundKey"), help="Names this refund: asked for twice, it is made once."),
+    ] = None,
     keep_stock: Annotated[
         bool, typer.Option("--keep-stock", help="The goods are gone: a full refund does not put them back on sale.")
     ] = False,

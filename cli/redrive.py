@@ -12,10 +12,11 @@ import typer
 
 from cli.oncall import OnCall, typed
 from cli.pace import Pace
+from skincare.deployment.queues import QueueName
 
 if TYPE_CHECKING:
     from oncall.requests import DeadLetterRef
-    from skincare.operations.models import DeadJob
+    from skincare.operations.dead_letters import DeadJob
 
 _MOST_JOBS = 100
 """What one request takes."""
@@ -52,13 +53,13 @@ def which_jobs(
     *,
     job_type: str | None = None,
     error: str | None = None,
-    queue: str | None = None,
+    queue: QueueName | None = None,
     order: str | None = None,
     before: datetime | None = None,
 ) -> Which:
     """Return which jobs a command line means; `before` carries its zone."""
-    found = {"job_type": job_type, "error_class": error, "order_number": order, "failed_before": before}
-    found["queue"] = queue
+    found: dict[str, Any] = {"job_type": job_type, "error_class": error, "order_number": order, "failed_before": before}
+    found["queue"] = None if queue is None else queue.value
     return Which(list(dict.fromkeys(job_ids)) if job_ids else None, found)
 
 

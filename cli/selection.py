@@ -7,11 +7,12 @@ from uuid import UUID
 
 import typer
 
-from cli.ids import job_ids, shown
+from cli.ids import job_ids, look_like_ids, looks_like_an_id, shown
 from cli.oncall import OnCall, typed
-from cli.parameters import parsed_by
+from cli.parameters import as_field, parsed_by
 from cli.redrive import Which, which_jobs
 from cli.tables import print_said
+from skincare.deployment.queues import QueueName
 from skincare.identifiers import read_order_number
 from skincare.moments import read_moment
 
@@ -22,13 +23,19 @@ if TYPE_CHECKING:
 AT_ONCE = 100
 """Jobs of one request."""
 
+Job = Annotated[str, typer.Argument(metavar="JOB", callback=looks_like_an_id)]
 Jobs = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[JOB]…", help="Jobs by their ids, or how these begin.", show_default=False),
+    typer.Argument(
+        metavar="[JOB]…", callback=look_like_ids, help="Jobs by their ids, or how these begin.", show_default=False
+    ),
 ]
-JobType = Annotated[str | None, typer.Option("--type", help="Only jobs of this type.")]
-ErrorClass = Annotated[str | None, typer.Option("--error", help="Only jobs whose last error is of this class.")]
-OfQueue = Annotated[str | None, typer.Option("--queue", help="Only jobs of this queue.")]
+JobType = Annotated[str | None, typer.Option("--type", callback=as_field("Name"), help="Only jobs of this type.")]
+ErrorClass = Annotated[
+    str | None,
+    typer.Option("--error", callback=as_field("Name"), help="Only jobs whose last error is of this class."),
+]
+OfQueue = Annotated[QueueName | None, typer.Option("--queue", help="Only jobs of this queue.")]
 Order = Annotated[
     str | None, typer.Option("--order", parser=parsed_by(read_order_number), help="Only jobs of this order.")
 ]
@@ -51,7 +58,7 @@ def selected(  # one parameter an option
     *,
     job_type: str | None,
     error: str | None,
-    queue: str | None,
+    queue: QueueName | None,
     order: str | None,
     before: datetime | None,
     everything: bool,

@@ -6,9 +6,11 @@ from uuid import UUID
 
 from cli.oncall import Exit, OnCall, end
 from cli.tables import print_facts, print_json, print_table
+from skincare.moments import shown as moment
 from skincare.money import rupiah
 
 if TYPE_CHECKING:
+    from skincare.jobs.models import Acknowledgement
     from skincare.operations.models import OrderTimeline
 
 
@@ -41,6 +43,7 @@ def print_job(oncall: OnCall, job_id: UUID, *, as_json: bool) -> None:
             "release": timeline.release,
             "run again?": f"{'yes' if timeline.safe else 'no'}: {timeline.why}",
             "left to do": f"nothing: {timeline.past_use}" if timeline.past_use else None,
+            "acknowledged": _acknowledged(timeline.acknowledgement) if timeline.acknowledgement else None,
         }
     )
     print_table(
@@ -60,6 +63,10 @@ def print_job(oncall: OnCall, job_id: UUID, *, as_json: bool) -> None:
     if timeline.order:
         print()
         print_order(timeline.order)
+
+
+def _acknowledged(known: "Acknowledgement") -> str:
+    return f"{moment(known.at)} by {known.by} until {moment(known.until)}: {known.reason}"
 
 
 def print_order(order: "OrderTimeline") -> None:

@@ -61,14 +61,15 @@ class Alarms(Construct):
         for rule in ALARM_RULES:
             if not isinstance(rule.metric, Metric):
                 continue
+            statistic = "Sum" if rule.adds_up else "Maximum"
             if rule.per_queue:
                 for queue in QueueName:
                     metric = shop_metric(
-                        self._stage, rule.metric, statistic="Sum", period=rule.period, Queue=queue.value
+                        self._stage, rule.metric, statistic=statistic, period=rule.period, Queue=queue.value
                     )
-                    self.add(rule, metric, of=queue, queue=queue)
+                    self.add(rule, metric, of=queue, queue=queue, impact=queue.limits.impact)
             else:
-                self.add(rule, shop_metric(self._stage, rule.metric, statistic="Maximum", period=rule.period))
+                self.add(rule, shop_metric(self._stage, rule.metric, statistic=statistic, period=rule.period))
 
     def add_log_alarms(self, functions: Mapping[str, ShopFunction]) -> None:
         """Count the events in the logs of these functions, and add the alarms that belong to them."""

@@ -39,14 +39,19 @@ class Build:
     def lambda_architecture(self) -> lambda_.Architecture:
         return lambda_.Architecture.ARM_64 if self.architecture == "arm64" else lambda_.Architecture.X86_64
 
-    def function_code(self, package: str) -> lambda_.Code:
-        """Return a function's folder as it lies below `functions/`, so that imports are the same everywhere."""
+    def function_code(self, package: str, packages: str | None = None) -> lambda_.Code:
+        """Return a function's folder as it lies below `functions/`, so that imports are the same everywhere.
+
+        `packages` is the file in requirements/ with what it has beside the layer.
+        """
         if not self.code:
             siblings = sorted(entry.name for entry in _FUNCTIONS.iterdir() if entry.name != package)
             return lambda_.Code.from_asset(str(_FUNCTIONS), exclude=[*siblings, *_UNWANTED])
-        folder = self._scratch / package
+        folder = self._scratch / f"{package}-{packages or 'alone'}"
         if not folder.exists():
             folder.mkdir()
+            if packages:
+                _install(ROOT / "requirements" / f"{packages}.txt", folder, self.architecture)
             build_function(folder, package)
         return lambda_.Code.from_asset(str(folder))
 
@@ -79,6 +84,13 @@ def build_function(folder: Path, package: str) -> None:
 def build_layer(folder: Path, architecture: Architecture) -> None:
     """Fill a folder with what Lambda unpacks at /opt; the same bytes wherever and whenever it is built."""
     target = folder / "python"
+    _install(_SHARED / "requirements.txt", target, architecture)
+    shutil.copytree(_SHARED / "python" / "skincare", target / "skincare", ignore=_LEFT_OUT)
+    _compile(target, folder, at="/opt")
+
+
+def _install(requirements: Path, target: Path, architecture: Architecture) -> None:
+    """Install locked packages for Lambda, from uv's cache where scripts/setup filled it."""
     install = [
         uv.find_uv_bin(),
         *("pip", "install", "--quiet", "--no-config", "--require-hashes", "--no-deps", "--only-binary=:all:"),
@@ -86,17 +98,15 @@ def build_layer(folder: Path, architecture: Architecture) -> None:
         # A hard link would share its bytes with uv's cache.
         "--link-mode=copy",
         f"--target={target}",
-        f"--requirements={_SHARED / 'requirements.txt'}",
+        f"--requirements={requirements}",
     ]
     try:
         _run([*install, "--offline"], quiet=True)
     except subprocess.CalledProcessError:
-        # scripts/setup filled uv's cache; somebody emptied it since.
+        # Somebody emptied it since.
         _run(install)
     (target / ".lock").unlink(missing_ok=True)
     shutil.rmtree(target / "bin", ignore_errors=True)
-    shutil.copytree(_SHARED / "python" / "skincare", target / "skincare", ignore=_LEFT_OUT)
-    _compile(target, folder, at="/opt")
 
 
 def _compile(folder: Path, root: Path, *, at: str) -> None:

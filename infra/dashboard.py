@@ -70,6 +70,7 @@ def _jobs(stage: Stage) -> list[cw.GraphWidget]:
             "Outbox lateness, s; dead jobs",
             shop_metric(stage, Metric.OUTBOX_LATENESS, statistic="Maximum", label="lateness"),
             shop_metric(stage, Metric.DEAD_JOBS, statistic="Maximum", label="dead"),
+            by_dimension(stage, Metric.UNACKNOWLEDGED_DEAD_JOBS, "Queue", statistic="Maximum"),
             width=6,
         ),
     ]

@@ -57,7 +57,7 @@ class DataStack(cdk.Stack):
         self.migrator.function.allow("secretsmanager:GetSecretValue", on=[self.database.owner_secret])
         alarms = Alarms(self, "Alarms", stage=stage, topic=self.topics.alarms)
         for queue in self.queues.values():
-            add_queue_alarms(alarms, queue)
+            add_queue_alarms(alarms, queue, stage=stage)
         add_database_alarms(alarms, self.database, stage=stage)
         self._stage = stage
         for queue in self.queues.values():

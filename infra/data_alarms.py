@@ -1,17 +1,32 @@
 """The alarms of what keeps data: queues and database."""
 
+from aws_cdk import aws_cloudwatch as cw
+
 from infra.alarm import Alarms, duration
 from infra.database import Database
 from infra.job_queue import JobQueue
+from infra.metrics import shop_metric
 from infra.stage import Stage
 from skincare.deployment import alarms as rules
+from skincare.deployment.metrics import Metric
 
 
-def add_queue_alarms(alarms: Alarms, queue: JobQueue) -> None:
+def add_queue_alarms(alarms: Alarms, queue: JobQueue, *, stage: Stage) -> None:
     """Add those for dead letters and for messages that wait too long."""
     impact = queue.name.limits.impact
-    dead = queue.dead_letters.metric_approximate_number_of_messages_visible(
-        statistic="Maximum", period=duration(rules.DEAD_LETTERS)
+    period = rules.DEAD_LETTERS.period
+    dead = cw.MathExpression(
+        # Silence of the relay explains no message.
+        expression="letters - FILL(acknowledged, 0)",
+        using_metrics={
+            "letters": queue.dead_letters.metric_approximate_number_of_messages_visible(
+                statistic="Maximum", period=duration(rules.DEAD_LETTERS)
+            ),
+            "acknowledged": shop_metric(
+                stage, Metric.ACKNOWLEDGED_DEAD_JOBS, statistic="Maximum", period=period, Queue=queue.name.value
+            ),
+        },
+        period=duration(rules.DEAD_LETTERS),
     )
     alarms.add(rules.DEAD_LETTERS, dead, of=queue.name, queue=queue.name, impact=impact)
     age = queue.source.metric_approximate_age_of_oldest_message(statistic="Maximum", period=duration(rules.QUEUE_AGE))

@@ -64,7 +64,7 @@ class ShopFunction(Construct):
             runtime=lambda_.Runtime.PYTHON_3_13,
             architecture=build.lambda_architecture,
             handler=spec.handler,
-            code=build.function_code(spec.package),
+            code=build.function_code(spec.package, spec.packages),
             layers=[layer.version],
             role=role,
             vpc=network.vpc,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from emulator.settings import LOOPBACK
 from local.errors import LocalSystemError
+from skincare.payments.gateways import GATEWAYS
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -20,8 +21,9 @@ WORKER_CONTAINERS = 2
 
 DEFAULT_PORT = 8000
 
-PAYMENT_GATEWAYS = ("standard_webhooks", "midtrans", "xendit")
-"""Those that `local/payment_gateway` plays, so that customers can be sent there: to the first one unless somebody wants
+_STAND_INS = Path(__file__).parent / "payment_gateway" / "stand_ins"
+PAYMENT_GATEWAYS = tuple(name for name in GATEWAYS if (_STAND_INS / f"{name}.py").exists())
+"""Those that have a stand-in, so that customers can be sent there: to the first one unless somebody wants
 another."""
 
 PAYMENT_API = "/_local/payment-gateway"

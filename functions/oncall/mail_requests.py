@@ -2,23 +2,10 @@
 
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from oncall.request import MOST_JOBS, ChangeRequest, OneLine, OrderNumberText, Reason, Request, RowId
-from skincare.addresses import parse_email
-from skincare.errors import InvalidInput
+from oncall.request import MOST_JOBS, ChangeRequest, Email, OrderNumberText, Reason, Request, RowId, SuppressionReason
 from skincare.operations.models import SuppressedPage
-
-
-def _spelling(text: str) -> str:
-    """Return an address as it is stored, without its case."""
-    try:
-        return str(parse_email(text.strip()))
-    except InvalidInput:
-        raise ValueError("is no address that mail can be sent to") from None
-
-
-Email = Annotated[str, Field(max_length=320), AfterValidator(_spelling)]
 
 
 class ListSuppressed(Request):
@@ -27,7 +14,7 @@ class ListSuppressed(Request):
     answer: ClassVar[type[Any]] = SuppressedPage
     operation: Literal["list_suppressed"] = "list_suppressed"
     email: Email | None = None
-    reason: Annotated[str, Field(min_length=1, max_length=500), OneLine] | None = None
+    reason: SuppressionReason | None = None
     after: RowId | None = None
     limit: Annotated[int, Field(ge=1, le=MOST_JOBS)] = MOST_JOBS
 

@@ -1,6 +1,7 @@
 """One request, one call: what each operation does."""
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -115,6 +116,7 @@ _LOOKS: Mapping[type[Request], Callable[[Any, Database], object | None]] = {
             request.order_number,
             request.failed_before,
             request.queue,
+            request.acknowledged,
         ),
         after=request.after,
         limit=request.limit,
@@ -159,6 +161,10 @@ _CHANGES: Mapping[type[Request], Callable[[Any, Changes], object]] = {
     requests.Discard: lambda request, changes: changes.discard(
         _dead_letter_nos(request.deaths), even_paid=request.even_paid
     ),
+    requests.Acknowledge: lambda request, changes: changes.acknowledge(
+        _dead_letter_nos(request.deaths), lasts=timedelta(seconds=request.lasts_s)
+    ),
+    requests.Unacknowledge: lambda request, changes: changes.unacknowledge(_dead_letter_nos(request.deaths)),
     requests.Cancel: lambda request, changes: changes.cancel(_ids(request.job_ids), even_paid=request.even_paid),
     job_requests.Revive: lambda request, changes: changes.revive(_ids(request.job_ids)),
     money_requests.SetAsideEvent: lambda request, changes: changes.set_aside_event(

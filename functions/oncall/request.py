@@ -5,12 +5,23 @@ from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from skincare.identifiers import read_order_number
+from skincare.addresses import parse_email
+from skincare.errors import InvalidInput
+from skincare.identifiers import REFUND_KEY_PATTERN, read_order_number
 from skincare.operations.models import Change
 from skincare.text import filled_line
 
 MOST_JOBS = 100
 """Jobs of one request: a redrive of so many stays far below the time limit of a statement."""
+
+
+def _spelling(text: str) -> str:
+    """Return an address as it is stored, without its case."""
+    try:
+        return str(parse_email(text.strip()))
+    except InvalidInput:
+        raise ValueError("is no address that mail can be sent to") from None
+
 
 OneLine = AfterValidator(filled_line)
 JobIds = Annotated[list[UUID], Field(min_length=1, max_length=MOST_JOBS)]
@@ -18,6 +29,11 @@ Identity = Annotated[str, Field(min_length=1, max_length=2048, pattern=r"^[\x20-
 Reason = Annotated[str, Field(min_length=1, max_length=500), OneLine]
 OrderNumberText = Annotated[str, AfterValidator(read_order_number)]
 RowId = Annotated[int, Field(ge=1, lt=2**63)]
+RefundReason = Annotated[str, Field(min_length=1, max_length=200), OneLine]
+RefundKey = Annotated[str, Field(pattern=REFUND_KEY_PATTERN)]
+TransactionId = Annotated[str, Field(min_length=1, max_length=128), OneLine]
+Email = Annotated[str, Field(max_length=320), AfterValidator(_spelling)]
+SuppressionReason = Annotated[str, Field(min_length=1, max_length=500), OneLine]
 Name = Annotated[str, Field(min_length=1, max_length=100), OneLine]
 
 

@@ -9,11 +9,21 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 
 from oncall.mail_requests import LiftSuppressions, ListSuppressed, ResendMails
 from oncall.refusals import RequestRefused, broken_rules
-from oncall.request import MOST_JOBS, ChangeRequest, JobIds, Name, OneLine, OrderNumberText, Reason, Request, RowId
-from skincare.identifiers import REFUND_KEY_PATTERN
+from oncall.request import (
+    MOST_JOBS,
+    ChangeRequest,
+    JobIds,
+    Name,
+    OrderNumberText,
+    Reason,
+    RefundKey,
+    RefundReason,
+    Request,
+    RowId,
+    TransactionId,
+)
+from skincare.operations.dead_letters import DeadList, DeadPage
 from skincare.operations.models import (
-    DeadList,
-    DeadPage,
     Jobs,
     JobTimeline,
     OrderTimeline,
@@ -57,6 +67,7 @@ class FindDead(Request):
     queue: Name | None = None
     order_number: OrderNumberText | None = None
     failed_before: AwareDatetime | None = None
+    acknowledged: bool | None = None
     after: UUID | None = None
     limit: Annotated[int, Field(ge=1, le=MOST_JOBS)] = MOST_JOBS
 
@@ -136,6 +147,22 @@ class Discard(ChangeRequest):
     reason: Reason
 
 
+class Acknowledge(ChangeRequest):
+    """Note that somebody knows of dead jobs; they do not count for the alarm until the time is over."""
+
+    operation: Literal["acknowledge"] = "acknowledge"
+    deaths: DeadLetterRefs
+    lasts_s: Annotated[int, Field(ge=60, le=90 * 86_400)]
+    reason: Reason
+
+
+class Unacknowledge(ChangeRequest):
+    """Take acknowledgements back."""
+
+    operation: Literal["unacknowledge"] = "unacknowledge"
+    deaths: DeadLetterRefs
+
+
 class Cancel(ChangeRequest):
     """Cancel jobs that are not finished; payment events as with `Discard`."""
 
@@ -174,10 +201,10 @@ class Refund(ChangeRequest):
     answer: ClassVar[type[Any]] = RefundRow
     operation: Literal["refund"] = "refund"
     order_number: OrderNumberText
-    key: Annotated[str, Field(pattern=REFUND_KEY_PATTERN)]
-    reason: Annotated[str, Field(min_length=1, max_length=200), OneLine]
+    key: RefundKey
+    reason: RefundReason
     amount_rupiah: Annotated[int, Field(ge=1, lt=2**63)] | None = None
-    transaction_id: Annotated[str, Field(min_length=1, max_length=128), OneLine] | None = None
+    transaction_id: TransactionId | None = None
     anomaly_id: RowId | None = None
     keep_stock: bool = False
 
@@ -210,6 +237,8 @@ REQUESTS: tuple[type[Request], ...] = (
     ListSuppressed,
     Redrive,
     Discard,
+    Acknowledge,
+    Unacknowledge,
     Cancel,
     RetryNow,
     ResolveAnomaly,

@@ -8,7 +8,7 @@ from skincare.bootstrap import get_app
 from skincare.deployment.functions import OUTBOX_RELAY
 from skincare.deployment.metrics import Metric
 from skincare.jobs.catalog import BUDGETS, PERIODIC_JOBS
-from skincare.jobs.gauges import job_gauges
+from skincare.jobs.gauges import job_gauges, queue_gauges
 from skincare.jobs.relay import run_relay
 from skincare.metrics import emit
 from skincare.observability import logger, start_invocation, time_left
@@ -21,6 +21,8 @@ def lambda_handler(event: dict[str, Any], context: LambdaContext) -> dict[str, A
     app = get_app(OUTBOX_RELAY)
     gauges = {**job_gauges(app.database), **payment_gauges(app.database)}
     emit({metric: [value] for metric, value in gauges.items()}, Stage=app.settings.stage)
+    for queue, of_queue in queue_gauges(app.database).items():
+        emit({metric: [value] for metric, value in of_queue.items()}, Stage=app.settings.stage, Queue=queue)
     if unknown := gauges[Metric.JOBS_OF_UNKNOWN_QUEUES]:
         logger.error("relay.unknown_queues", jobs=int(unknown))
     report = run_relay(

@@ -2,6 +2,7 @@
 
 from skincare.app import App
 from skincare.jobs.catalog import (
+    ClosePayments,
     EraseCustomer,
     ExpireOrder,
     ExportCustomer,
@@ -18,6 +19,7 @@ from skincare.jobs.catalog import (
 )
 from skincare.jobs.registry import Registry
 from worker.handlers import (
+    close_payments,
     erase_customer,
     expire_order,
     export_customer,
@@ -43,6 +45,7 @@ REGISTRY.add(SendRefundEmail, send_refund_email.handle)
 REGISTRY.add(GenerateInvoicePdf, generate_invoice_pdf.handle)
 REGISTRY.add(GenerateCreditNotePdf, generate_credit_note_pdf.handle)
 REGISTRY.add(ExpireOrder, expire_order.handle)
+REGISTRY.add(ClosePayments, close_payments.handle)
 REGISTRY.add(SendRefund, send_refund.handle)
 REGISTRY.add(ReconcilePayments, reconcile_payments.handle)
 REGISTRY.add(ExportCustomer, export_customer.handle)

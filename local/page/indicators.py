@@ -25,7 +25,9 @@ class Indicator:
 class Observation:
     """What was seen of the system; None is what did not answer. By queue: messages, and seconds."""
 
-    dead_letters: Mapping[str, int] | None
+    dead_letters: Mapping[str, float] | None
+    """Beyond those that an acknowledged job explains."""
+    unacknowledged: Mapping[str, float] | None
     oldest_s: Mapping[str, float] | None
     failed_items: Mapping[str, float]
     sending_stopped: float
@@ -39,6 +41,7 @@ class Observation:
 def indicators(observed: Observation) -> list[Indicator]:
     """Return an indicator for every alarm."""
     by_queue: dict[AlarmRule, Mapping[str, float] | None] = {
+        alarms.DEAD_JOBS: observed.unacknowledged,
         alarms.DEAD_LETTERS: observed.dead_letters,
         alarms.QUEUE_AGE: observed.oldest_s,
         alarms.ITEMS_FAILED: observed.failed_items,

@@ -70,7 +70,10 @@ def read_backlogs(conn: Connection) -> list[Backlog]:
             extract(epoch FROM now() - min(last_failed_at) FILTER (
                 WHERE state = 'dead_letter' AND isfinite(last_failed_at)
             ))::float AS oldest_dead_s
-        FROM jobs WHERE publish_at IS NOT NULL AND isfinite(budget_from) GROUP BY queue""")
+        FROM jobs
+        WHERE publish_at IS NOT NULL AND id IN (SELECT job_id FROM job_schedule)
+            AND isfinite(budget_from)
+        GROUP BY queue""")
     return cur.fetchall()
 
 
@@ -88,9 +91,9 @@ def newest_jobs(conn: Connection, *, per_state: int) -> list[JobRow]:
             j.dead_letter_no, j.created_at, j.run_at, j.publish_at, j.retry_at, j.finished_at, j.error_class,
             j.error_message, j.request_id
         FROM (SELECT DISTINCT state FROM jobs) s CROSS JOIN LATERAL (
-            SELECT * FROM jobs WHERE state = s.state ORDER BY created_at DESC, id DESC LIMIT %(per_state)s
+            SELECT * FROM jobs WHERE state = s.state ORDER BY id DESC LIMIT %(per_state)s
         ) j
-        ORDER BY j.created_at DESC, j.id DESC""",
+        ORDER BY j.id DESC""",
         {"per_state": per_state},
     )
     return cur.fetchall()

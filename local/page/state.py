@@ -24,7 +24,7 @@ from skincare.database.connection import Database, DatabaseUnavailable, StaticCr
 from skincare.deployment.log_events import MAIL_STOPPED, WEBHOOK_REFUSED
 from skincare.deployment.metrics import Metric
 from skincare.deployment.queues import QueueName
-from skincare.jobs.gauges import job_gauges
+from skincare.jobs.gauges import job_gauges, queue_gauges
 from skincare.operations import service
 from skincare.operations.repository.dead_jobs import Which
 from skincare.payments.gateways import GATEWAYS
@@ -105,6 +105,7 @@ class SystemState:
         ]
         backlogs = {} if ledger is None else ledger.pop("backlogs")
         gauges = None if ledger is None else ledger.pop("gauges")
+        of_queues = {} if ledger is None else ledger.pop("of_queues")
         queues = [
             {
                 **_queue(queue, depths, None if ledger is None else backlogs.get(queue, _nothing_of(queue))),
@@ -119,7 +120,9 @@ class SystemState:
             "health": self._health.missing(),
             "mails_version": self._mailbox.stat().st_size if self._mailbox.exists() else 0,
             "queues": queues,
-            "lamps": [_shown_indicator(each) for each in indicators(self._observation(queues, backlogs, gauges))],
+            "lamps": [
+                _shown_indicator(each) for each in indicators(self._observation(queues, backlogs, gauges, of_queues))
+            ],
             "switches": shown_switches(self._switches),
             "gateways": [{"name": each.name, "title": each.title} for each in GATEWAYS.values()],
             **(ledger or nothing),
@@ -130,12 +133,23 @@ class SystemState:
         queues: list[dict[str, Any]],
         backlogs: dict[str, Backlog],
         gauges: dict[Metric, float] | None,
+        of_queues: dict[QueueName, dict[Metric, float]],
     ) -> Observation:
         logs = self._logs
         logs.look()
         depths = {queue["name"]: queue["dead_letters"] for queue in queues}
+        explained = {queue: found[Metric.ACKNOWLEDGED_DEAD_JOBS] for queue, found in of_queues.items()}
         return Observation(
-            dead_letters=None if None in depths.values() else depths,
+            dead_letters=(
+                None
+                if None in depths.values()
+                else {name: max(depth - explained.get(name, 0), 0) for name, depth in depths.items()}
+            ),
+            unacknowledged=(
+                None
+                if gauges is None
+                else {queue: found[Metric.UNACKNOWLEDGED_DEAD_JOBS] for queue, found in of_queues.items()}
+            ),
             oldest_s=None if gauges is None else {name: found.oldest_sent_s or 0 for name, found in backlogs.items()},
             failed_items={queue: logs.failed_items(queue) for queue in QueueName},
             sending_stopped=logs.count(MAIL_STOPPED.event),
@@ -153,6 +167,7 @@ class SystemState:
                 jobs = newest_jobs(conn, per_state=_JOBS_PER_STATE)
                 orders = newest_orders(conn, limit=_ORDERS)
             gauges = {**job_gauges(self._database), **payment_gauges(self._database)}
+            of_queues = queue_gauges(self._database)
             dead = service.list_dead(self._database)
             dead_jobs = service.find_dead(self._database, Which(), after=None, limit=_DEAD_JOBS).jobs
         except DatabaseUnavailable:
@@ -160,11 +175,13 @@ class SystemState:
         return {
             "backlogs": backlogs,
             "gauges": gauges,
+            "of_queues": of_queues,
             "orders": [_order(order) for order in orders],
             "jobs": [_texts(asdict(job)) for job in jobs],
             "job_counts": counts,
             "dead": {
                 "groups": [_texts(asdict(group)) for group in dead.groups],
+                "acknowledged": [_texts(asdict(group)) for group in dead.acknowledged],
                 "jobs": [_texts(asdict(job)) for job in dead_jobs],
                 "quarantined": [_texts(asdict(message)) for message in dead.quarantined],
             },
@@ -228,7 +245,13 @@ def _order(order: OrderRow) -> dict[str, Any]:
 
 
 def _texts(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: _text(value) if isinstance(value, datetime) else value for name, value in row.items()}
+    return {name: _plain(value) for name, value in row.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return _texts(value)
+    return _text(value) if isinstance(value, datetime) else value
 
 
 def _text(moment: datetime) -> str:

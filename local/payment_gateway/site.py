@@ -3,14 +3,12 @@
 import base64
 import hmac
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from werkzeug import Request, Response
 
@@ -18,28 +16,23 @@ from emulator.gateway.problems import Refused, no_route
 from emulator.log.logbook import LogBook
 from emulator.processes.threads import start_thread
 from local.page.site import STATIC_HEADERS, STATIC_TYPES, CsrfToken, json_body
-from local.payment_gateway import midtrans, xendit
-from local.payment_gateway.answer import Answer
-from local.payment_gateway.midtrans import Midtrans
+from local.payment_gateway.body import invalid, moment, rupiah, text
 from local.payment_gateway.occurrences import Occurrences
 from local.payment_gateway.payment_store import OURS, Entry, Payment, PaymentStore
 from local.payment_gateway.sender import Sender
-from local.payment_gateway.xendit import Xendit
+from local.payment_gateway.stand_ins import stand_ins
 from local.settings import PAYMENT_API
 from local.webhook_delivery import Delivery
+from skincare.payments.gateways import GATEWAYS
 from skincare.payments.gateways.samples import Occurrence
 from skincare.payments.gateways.webhooks import READERS
 from skincare.payments.models import attempt_named
-from skincare.text import flaw, is_blank
 
 PAGE = "/_local/pay/"
 _STATE = PAGE + "state"
 _ACT = PAGE + "act"
 
 _OCCURRENCES = "happenings"
-_TRANSACTIONS = re.compile(r"/payments/([^/]+)/transactions")
-_CLOSE = re.compile(r"/payments/([^/]+)/close")
-_REFUNDS = re.compile(r"/transactions/([^/]+)/refunds")
 _STATIC = Path(__file__).parent / "static"
 _ACTIONS = {"pay": "paid", "fail": "failed", "expire": "expired", "refund": "refunded"}
 _AGAIN = "again"
@@ -62,13 +55,10 @@ class PaymentSite:
         """`api_keys` has the key of the shop by gateway; `csrf` is shared by all pages of a system."""
         self._store = store
         self._sender = sender
-        self._shop_url = shop_url
         self._authorizations = {
             gateway: "Basic " + base64.b64encode(f"{key}:".encode()).decode() for gateway, key in api_keys.items()
         }
-        page_url = shop_url + PAGE
-        self._midtrans = Midtrans(store, page_url=page_url)
-        self._xendit = Xendit(store, page_url=page_url)
+        self._stand_ins = stand_ins(store, page_url=shop_url + PAGE)
         self._occurrences = occurrences
         self._log = log
         self._csrf = csrf or CsrfToken()
@@ -94,14 +84,8 @@ class PaymentSite:
             raise Refused(401, "unauthenticated", "Unauthorized", "Send the key of the shop.")
         if request.method == "POST" and rest == _OCCURRENCES:
             return self._note(gateway, json_body(request))
-        read = partial(json_body, request)
-        if gateway == midtrans.NAME:
-            answer = self._midtrans.answer(request.method, f"/{rest}", read)
-        elif gateway == xendit.NAME:
-            query = request.query_string.decode("latin-1")
-            answer = self._xendit.answer(request.method, f"/{rest}", read, query)
-        else:
-            answer = self._ours(request, f"/{rest}")
+        query = request.query_string.decode("latin-1")
+        answer = self._stand_ins[gateway].answer(request.method, f"/{rest}", partial(json_body, request), query)
         if answer is None:
             return None
         if answer.event is not None:
@@ -109,38 +93,18 @@ class PaymentSite:
             start_thread("payment-gateway", partial(self._tell, *answer.event), log=self._log)
         return _json(answer.body, answer.status)
 
-    def _ours(self, request: Request, path: str) -> Answer | None:
-        if (request.method, path) == ("POST", "/payments"):
-            body = json_body(request)
-            payment = self._store.open(
-                _text(body, "reference"), _rupiah(body, "amount_rupiah"), _moment(body, "expires_at")
-            )
-            return Answer(201, {"url": f"{self._shop_url}{PAGE}?reference={quote(payment.reference)}"})
-        if request.method == "GET" and (match := _TRANSACTIONS.fullmatch(path)):
-            payment = self._store.find(match[1])
-            return Answer(200, {"transactions": [_reported(payment, entry) for entry in payment.entries]})
-        if request.method == "POST" and (match := _CLOSE.fullmatch(path)):
-            return Answer(200, {"state": self._store.close(match[1]).state})
-        if request.method == "POST" and (match := _REFUNDS.fullmatch(path)):
-            body = json_body(request)
-            payment, entry, is_new = self._store.refund(
-                match[1], _rupiah(body, "amount_rupiah"), _text(body, "refund_id")
-            )
-            return Answer(201, _reported(payment, entry), event=(payment, entry) if is_new else None)
-        return None
-
     def _note(self, gateway: str, body: dict[str, Any]) -> Response:
         """Let a gateway know of something before somebody sends its webhook, as `skincare webhook send` does."""
         if self._occurrences is None or READERS[gateway].status_is_signed:
             raise no_route()
         what = Occurrence(
-            event_id=_text(body, "event_id"),
-            order_number=_text(body, "order_number"),
-            transaction_id=_text(body, "transaction_id"),
-            status=_text(body, "status"),
-            amount_rupiah=_rupiah(body, "amount_rupiah", least=0),
-            occurred_at=datetime.fromisoformat(_moment(body, "occurred_at")),
-            fee_rupiah=_rupiah({"fee_rupiah": 0} | body, "fee_rupiah", least=0),
+            event_id=text(body, "event_id"),
+            order_number=text(body, "order_number"),
+            transaction_id=text(body, "transaction_id"),
+            status=text(body, "status"),
+            amount_rupiah=rupiah(body, "amount_rupiah", least=0),
+            occurred_at=datetime.fromisoformat(moment(body, "occurred_at")),
+            fee_rupiah=rupiah({"fee_rupiah": 0} | body, "fee_rupiah", least=0),
         )
         noted = self._occurrences.note(gateway, what)
         return _json({"reference": noted.order_number, "total_rupiah": noted.total_rupiah}, 201)
@@ -159,11 +123,11 @@ class PaymentSite:
 
     def _act(self, body: dict[str, Any]) -> Response:
         """Do what a customer, or the gateway's staff, would do, and tell the shop."""
-        reference, action = _text(body, "reference"), _text(body, "action")
+        reference, action = text(body, "reference"), text(body, "action")
         try:
-            delivery = Delivery(_text(body, "delivery"))
+            delivery = Delivery(text(body, "delivery"))
         except ValueError:
-            raise _invalid("delivery") from None
+            raise invalid("delivery") from None
         if action == _AGAIN:
             payment = self._store.find(reference)
             if not payment.entries:
@@ -174,32 +138,19 @@ class PaymentSite:
             self._check(self._store.find(reference), action, delivery)
             payment, entry = self._store.happen(reference, _ACTIONS[action])
         else:
-            raise _invalid("action")
+            raise invalid("action")
         answers = self._sender.send(payment, entry, delivery)
         return _json({"payment": _shown(payment), "answers": [asdict(answer) for answer in answers]})
 
     def _check(self, payment: Payment, action: str, delivery: Delivery) -> None:
         self._sender.check(payment, delivery)
-        if action == "refund" and payment.gateway == xendit.NAME:
-            raise Refused(409, "payment_refused", "The gateway refuses", "The shop gives nothing back at Xendit.")
+        if action == "refund" and not self._stand_ins[payment.gateway].gives_back:
+            detail = f"The shop gives nothing back at {GATEWAYS[payment.gateway].title}."
+            raise Refused(409, "payment_refused", "The gateway refuses", detail)
 
     def _tell(self, payment: Payment, entry: Entry) -> None:
         (answer,) = self._sender.send(payment, entry, Delivery.ONCE)
         self._log.event("payment-gateway", "webhook.sent", status=answer.status, event_status=entry.status)
-
-
-def _reported(payment: Payment, entry: Entry) -> dict[str, Any]:
-    """Return an entry as the API and the webhooks tell it."""
-    return {
-        "event_id": entry.event_id,
-        "order_number": payment.reference,
-        "transaction_id": entry.transaction_id,
-        "status": entry.status,
-        "amount_rupiah": entry.amount_rupiah,
-        "currency": "IDR",
-        "occurred_at": entry.occurred_at,
-        "refund_id": entry.refund_id,
-    }
 
 
 def _shown(payment: Payment) -> dict[str, Any]:
@@ -214,35 +165,6 @@ def _shown(payment: Payment) -> dict[str, Any]:
         "state": payment.state,
         "entries": [asdict(entry) for entry in payment.entries],
     }
-
-
-def _text(body: dict[str, Any], name: str) -> str:
-    value = body.get(name)
-    if not isinstance(value, str) or len(value) > 128 or flaw(value) or is_blank(value):
-        raise _invalid(name)
-    return value
-
-
-def _rupiah(body: dict[str, Any], name: str, *, least: int = 1) -> int:
-    value = body.get(name)
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise _invalid(name)
-    return value
-
-
-def _moment(body: dict[str, Any], name: str) -> str:
-    text = _text(body, name)
-    try:
-        has_zone = datetime.fromisoformat(text).tzinfo is not None
-    except ValueError:
-        has_zone = False
-    if not has_zone:
-        raise _invalid(name)
-    return text
-
-
-def _invalid(name: str) -> Refused:
-    return Refused(422, "validation_failed", "The request is invalid", f"The field {name} cannot be used.")
 
 
 def _json(value: Any, status: int = 200) -> Response:

@@ -70,9 +70,11 @@ class TestRequirementFiles:
 
     def test_the_local_system_and_the_tests_run_the_versions_that_the_layer_ships(self) -> None:
         layer = pins("layers/shared/requirements.txt")
+        documents = pins("requirements/documents.txt")
         local = pins("requirements/local.txt")
         dev = pins("requirements/dev.txt")
         assert layer.items() <= local.items()
+        assert documents.items() <= local.items()
         assert local.items() <= dev.items()
 
 

@@ -64,7 +64,7 @@ class TestJobs:
         inserts = [
             name for name in tracked_files() if name.startswith(PRODUCT) and "INSERT INTO jobs " in text_of(name)
         ]
-        assert inserts == ["layers/shared/python/skincare/database/functions/enqueue_job.sql"]
+        assert inserts == ["layers/shared/python/skincare/database/functions/enqueue_jobs.sql"]
 
     def test_die_in_one_place(self) -> None:
         """What a death changes is written once: the next number of its dead letter."""
@@ -75,4 +75,4 @@ class TestJobs:
             for line in text_of(name).splitlines()
             if re.search(r"dead_letter_no = (?:j\.)?dead_letter_no \+", line)
         ]
-        assert [name for name, _ in raising] == ["layers/shared/python/skincare/jobs/repository/__init__.py"]
+        assert [name for name, _ in raising] == ["layers/shared/python/skincare/database/functions/dead_letter_job.sql"]

@@ -11,11 +11,17 @@ import typer
 
 from cli.main import app as cli
 from skincare.identifiers import read_order_number
-from skincare.moments import read_moment
+from skincare.moments import read_moment, read_span
 from skincare.money import read_rupiah
 from tests.architecture.tree import python_modules, text_of, tracked_files
 
-READERS = {"order": read_order_number, "amount": read_rupiah, "fee": read_rupiah, "before": read_moment}
+READERS = {
+    "order": read_order_number,
+    "amount": read_rupiah,
+    "fee": read_rupiah,
+    "before": read_moment,
+    "lasts": read_span,
+}
 
 
 def commands(group: typer.Typer) -> Iterator[Callable[..., Any]]:

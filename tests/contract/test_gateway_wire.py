@@ -1,9 +1,6 @@
 """What goes over the wire to a payment gateway, and what its answers mean: nothing secret is ever said again."""
 
-import contextlib
-import socketserver
 import ssl
-import threading
 import time
 from base64 import b64decode
 from collections.abc import Iterator
@@ -16,6 +13,7 @@ import pytest
 
 from local.settings import PAYMENT_API
 from skincare.errors import ConfigurationError, TransientError
+from skincare.http_client import Timeouts
 from skincare.payments.deadline import within
 from skincare.payments.errors import (
     GatewayMisconfigured,
@@ -25,7 +23,6 @@ from skincare.payments.errors import (
     ReferenceTaken,
     RefundTooEarly,
 )
-from skincare.payments.gateways import connections
 from skincare.payments.gateways import http as gateway_http
 from skincare.payments.gateways.http import GatewayHttp
 from skincare.payments.gateways.midtrans.client import MidtransClient
@@ -33,6 +30,7 @@ from skincare.payments.gateways.standard_webhooks.client import StandardWebhooks
 from skincare.payments.gateways.xendit.client import XenditClient
 from skincare.payments.models import Attempt, Closing, EventStatus, Refund, Report
 from skincare.payments.ports import GatewayClient
+from tests.support.endless_service import endless
 from tests.support.log import recorded_log
 from tests.support.payment_gateways import payment_gateways
 from tests.support.scripted_service import Reply, ScriptedService, http
@@ -41,6 +39,7 @@ from tests.support.webhooks import FixedSecrets
 CANARY = "canary-server-key"
 KEYS = FixedSecrets(dict.fromkeys(("midtrans", "standard_webhooks", "xendit_api"), (CANARY,)))
 NOW = datetime(2026, 1, 15, 3, 0, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
 ATTEMPT = Attempt("SKN-4T9QX-0M7KD", 2, 150_000, NOW + timedelta(minutes=60))
 REFUND = Refund("SKN-4T9QX-0M7KD", "trx/1", 50_000, "refund-1", "too dry")
 SNAP = http(201, {"token": "t", "redirect_url": "https://app.sandbox.midtrans.com/snap/v4/redirection/t"})
@@ -514,7 +513,7 @@ class TestAnyAnswer:
         self, service: ScriptedService, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert gateway_http.CALL_S <= 4
-        monkeypatch.setattr(connections, "READ_S", 0.2)
+        monkeypatch.setattr(gateway_http, "TIMEOUTS", Timeouts(connect=SECOND, read=SECOND / 5))
         service.replies = [Reply()]
         began = time.monotonic()
         with pytest.raises(GatewayUnavailable, match="ReadTimeoutError"):
@@ -530,58 +529,24 @@ class TestAnyAnswer:
             assert service.requests == []
 
 
-def dripping(content: bytes, *, every_s: float = 0.02) -> Iterator[str]:
-    """The address of a service that answers one byte now and then."""
-    gone = threading.Event()
-
-    class Handler(socketserver.StreamRequestHandler):
-        def handle(self) -> None:
-            self.rfile.readline()
-            with contextlib.suppress(OSError):
-                for byte in content:
-                    self.wfile.write(bytes([byte]))
-                    if gone.wait(every_s):
-                        return
-
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
-        server.daemon_threads = True
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        gone.set()
-        server.shutdown()
-
-
 class TestASlowAnswer:
-    @pytest.mark.parametrize(
-        "content",
-        [
-            b"HTTP/1.1 201 Created\r\n" + b"x-slow: 1\r\n" * 5000,
-            b"HTTP/1.1 201 Created\r\nContent-Length: 100000\r\n\r\n" + b"[" + b"1," * 5000,
-            b"HTTP/1.1 201 Created\r\nConnection: close\r\n\r\n" + b"1" * 9000,
-            b"HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\n1\r\n" * 5000,
-            b"H" * 9000,
-        ],
-        ids=["headers", "body", "body without an end", "chunks", "status line"],
-    )
-    def test_is_cut_off_at_the_end_of_the_calls_time_however_it_drips(
-        self, content: bytes, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(gateway_http, "CALL_S", 0.5)
-        with contextlib.contextmanager(dripping)(content) as url:
+    def test_is_cut_off_at_the_end_of_the_calls_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(gateway_http, "CALL_S", 0.3)
+        with endless(opening=b"HTTP/1.1 201 Created\r\n", repeats=b"x", every_s=0.02) as url:
             began = time.monotonic()
             with pytest.raises(GatewayUnavailable, match="Deadline"):
                 midtrans(url).start(ATTEMPT)
-            assert 0.4 < time.monotonic() - began < 2.5
+            assert 0.25 < time.monotonic() - began < 2
 
-    def test_over_tls_is_cut_off_as_well(self, certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The handshake of one that says nothing is bounded too."""
-        monkeypatch.setattr(gateway_http, "CALL_S", 0.5)
-        monkeypatch.setattr(connections, "CONNECT_S", 5.0)
-        with contextlib.contextmanager(dripping)(b"\x16\x03\x03\x40\x00" + b"\x02" * 9000) as url:
+    def test_over_tls_is_cut_off_as_well(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A handshake without an end is part of the call."""
+        monkeypatch.setattr(gateway_http, "CALL_S", 0.3)
+        monkeypatch.setattr(gateway_http, "TIMEOUTS", Timeouts(connect=5 * SECOND, read=SECOND))
+        with endless(opening=b"\x16\x03\x03\x40\x00", repeats=b"\x02", every_s=0.02) as url:
             began = time.monotonic()
-            with pytest.raises(GatewayUnavailable):
-                midtrans(url.replace("http:", "https:").replace("127.0.0.1", "localhost")).start(ATTEMPT)
-            assert time.monotonic() - began < 2.5
+            with pytest.raises(GatewayUnavailable, match="Deadline"):
+                midtrans(url.replace("http:", "https:")).start(ATTEMPT)
+            assert 0.25 < time.monotonic() - began < 2
 
     def test_leaves_less_time_to_the_next_call_of_the_same_operation(self, service: ScriptedService) -> None:
         service.replies = [Reply(), http(200, [])]

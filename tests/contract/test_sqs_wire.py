@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
-from skincare.adapters import json_api
+from skincare import http_client
 from skincare.adapters.aws import AwsSession
 from skincare.adapters.json_api import LONGEST_ANSWER
 from skincare.adapters.sqs import WHILE_A_CUSTOMER_WAITS, SqsQueue
 from skincare.config import AwsKeys
 from skincare.jobs.ports import EnqueueFailure, OutgoingMessage
+from tests.support.endless_service import endless
 from tests.support.log import RecordedLog, recorded_log
 from tests.support.scripted_service import DEADLINE_S, Reply, ScriptedService, http
 from tests.unit.adapters.test_sigv4 import of_botocore
@@ -206,6 +207,13 @@ class TestTimeouts:
         assert send(queue) == []
         assert service.connections == 2
 
+    def test_an_answer_that_drips_is_given_up_after_both_timeouts(self) -> None:
+        """A customer waits for it: without an end of the whole call, each byte would begin the wait anew."""
+        with endless(opening=b"HTTP/1.1 200 OK\r\n", repeats=b"x", every_s=0.02) as url:
+            started = time.monotonic()
+            assert send(direct(url)) == UNAVAILABLE
+            assert 0.8 < time.monotonic() - started < 2
+
     def test_a_connection_that_nobody_accepts_is_given_up_after_the_connect_timeout(self) -> None:
         with socket.socket() as full, socket.socket() as first, socket.socket() as second:
             full.bind(("127.0.0.1", 0))
@@ -305,7 +313,7 @@ class TestTls:
         self, secure_service: ScriptedService, certificate: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         trusting = ssl.create_default_context(cafile=str(certificate))
-        monkeypatch.setattr(json_api, "_tls", lambda: trusting)
+        monkeypatch.setattr(http_client, "_tls", lambda: trusting)
         queue = direct(secure_service.url)
         assert send(queue) == send(queue) == send(queue) == []
         # What TLS 1.3 sends after its handshake may cost the first connection, and never a message.

@@ -2,12 +2,15 @@
 
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 
 import pytest
 
 from infra.node import use_our_node
 from infra.stage import STAGES, Stage
+from tests.infra.additions import GIVEN, SYNTHESIZE, add_gateway, add_queue, change_facts
 from tests.infra.templates import Templates
+from tests.support.copied_tree import copied_tree, run
 
 type Synthesize = Callable[[Stage], Templates]
 
@@ -51,3 +54,20 @@ def prod(stages: Callable[[str], Templates]) -> Templates:
 @pytest.fixture
 def dev(stages: Callable[[str], Templates]) -> Templates:
     return stages("dev")
+
+
+@pytest.fixture(scope="session")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the product with everything that the tests of additions add."""
+    copy = copied_tree(tmp_path_factory.mktemp("tree-"))
+    for add in (add_queue, add_gateway, change_facts):
+        add(copy)
+    return copy
+
+
+@pytest.fixture(scope="session")
+def grown(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Templates:
+    """The templates of that copy."""
+    folder = tmp_path_factory.mktemp("cdk-")
+    run(tree, SYNTHESIZE, str(folder), GIVEN)
+    return Templates(folder)

@@ -1,10 +1,14 @@
 """Alarms say what broke, whom it hurts and what to do first; each has its runbook and each runbook its alarm."""
 
 import re
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from infra.stage import PROD, Stage
+from skincare.deployment import alarms as rules
 from skincare.deployment.alarm_rule import AlarmRule
 from skincare.deployment.alarms import ALARM_RULES
 from skincare.deployment.functions import FUNCTIONS
@@ -74,6 +78,21 @@ class TestEveryAlarm:
         assert {parts(alarm)["runbook"] for alarm in alarms_of(templates, stage).values()} <= RUNBOOKS
 
 
+def measured(alarm: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return what an alarm looks at: one metric, or those of its expression."""
+    if "Metrics" not in alarm:
+        return [alarm]
+    return [
+        {
+            **each["MetricStat"]["Metric"],
+            "Period": each["MetricStat"]["Period"],
+            "Statistic": each["MetricStat"]["Stat"],
+        }
+        for each in alarm["Metrics"]
+        if "MetricStat" in each
+    ]
+
+
 def names_of(rule: AlarmRule) -> list[str]:
     """Return the names of a rule's alarms without the stage's prefix."""
     if rule.per_queue:
@@ -90,7 +109,7 @@ class TestEveryRule:
         for name in names_of(rule):
             alarm = found[name].properties
             assert (alarm["EvaluationPeriods"], alarm["DatapointsToAlarm"]) == (rule.of or rule.periods, rule.periods)
-            assert alarm["Period"] == rule.period.total_seconds()
+            assert {each["Period"] for each in measured(alarm)} == {rule.period.total_seconds()}
             assert alarm["TreatMissingData"] == ("breaching" if rule.silence_is_bad else "notBreaching")
             assert alarm["ComparisonOperator"].startswith("LessThan" if rule.below else "GreaterThanOrEqual")
             assert (alarm["Threshold"] == rule.threshold) == (not rule.counts.startswith("of "))
@@ -118,15 +137,34 @@ class TestEveryRunbook:
 
 class TestThereIsAnAlarm:
     @pytest.mark.parametrize("queue", QueueName)
-    def test_for_a_single_dead_letter_even_while_the_relay_looks_through_them(
+    def test_for_a_single_dead_job_that_nobody_has_acknowledged(
+        self, templates: Templates, stage: Stage, queue: QueueName
+    ) -> None:
+        alarm = alarms_of(templates, stage)[f"dead-jobs-{queue}"].properties
+        assert (alarm["Namespace"], alarm["MetricName"]) == ("Skincare", "UnacknowledgedDeadJobs")
+        assert {each["Name"]: each["Value"] for each in alarm["Dimensions"]} == {"Stage": stage.name, "Queue": queue}
+        # The present state, not how often it was told.
+        assert (alarm["Statistic"], alarm["Threshold"], alarm["EvaluationPeriods"]) == ("Maximum", 1, 1)
+        assert queue.limits.impact in alarm["AlarmDescription"]
+
+    @pytest.mark.parametrize("queue", QueueName)
+    def test_for_a_dead_letter_that_no_acknowledged_job_explains_late_and_while_the_relay_is_silent(
         self, templates: Templates, stage: Stage, queue: QueueName
     ) -> None:
         alarm = alarms_of(templates, stage)[f"dead-letters-{queue}"].properties
-        assert alarm["MetricName"] == "ApproximateNumberOfMessagesVisible"
-        assert alarm["Dimensions"] == [{"Name": "QueueName", "Value": f"skincare-{stage.name}-{queue}-dead-letters"}]
-        assert (alarm["Statistic"], alarm["Threshold"]) == ("Maximum", 1)
+        (expression,) = [each["Expression"] for each in alarm["Metrics"] if "Expression" in each]
+        assert expression == "letters - FILL(acknowledged, 0)"
+        letters, acknowledged = sorted(measured(alarm), key=lambda each: each["Namespace"])
+        assert letters["MetricName"] == "ApproximateNumberOfMessagesVisible"
+        assert letters["Dimensions"] == [{"Name": "QueueName", "Value": f"skincare-{stage.name}-{queue}-dead-letters"}]
+        assert acknowledged["MetricName"] == "AcknowledgedDeadJobs"
+        assert {each["Value"] for each in acknowledged["Dimensions"]} == {stage.name, queue}
+        assert {each["Statistic"] for each in measured(alarm)} == {"Maximum"}
+        assert alarm["Threshold"] == 1
         assert alarm["ComparisonOperator"] == "GreaterThanOrEqualToThreshold"
-        assert alarm["Period"] * alarm["EvaluationPeriods"] > 60
+        # The relay hides dead letters while it looks through them: one period must be longer than that.
+        assert all(each["Period"] > 60 for each in measured(alarm))
+        assert rules.DEAD_LETTERS.period * rules.DEAD_LETTERS.periods == timedelta(hours=1)
 
     @pytest.mark.parametrize("queue", QueueName)
     def test_for_a_queue_that_does_not_drain(self, templates: Templates, stage: Stage, queue: QueueName) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from infra.node import use_our_node
 from infra.stage import DEV
-from tests.infra.templates import Templates
+from tests.infra.templates import Resource, Templates
 
 ELF_MACHINE = {"arm64": 183, "x86_64": 62}
 UNCHECKED_HASH = 0b01
@@ -96,6 +96,11 @@ class TestTheLayer:
         assert {"skincare", "psycopg", "pydantic", "aws_lambda_powertools"} <= packages
         assert {"boto3", "botocore", "bin"} & packages == set()
 
+    def test_brings_nothing_that_draws_documents(self, arm64: Templates) -> None:
+        """It counts at the start of functions that draw none."""
+        packages = {path.name for path in (layer_of(arm64) / "python").iterdir()}
+        assert packages.isdisjoint({"reportlab", "PIL", "bidi", "arabic_reshaper"})
+
     def test_and_a_function_are_all_that_an_entry_point_imports(self, x86_64: Templates) -> None:
         """Run by an interpreter that sees neither this folder nor this environment."""
         for package in ("api", "worker", "outbox_relay", "migrator"):
@@ -117,7 +122,53 @@ class TestTheLayer:
             assert done.returncode == 0, done.stderr
 
 
+class TestTheWorkerOfDocuments:
+    def test_alone_has_what_draws_them_for_its_architecture(self, arm64: Templates, x86_64: Templates) -> None:
+        for templates, architecture in ((arm64, "arm64"), (x86_64, "x86_64")):
+            with_it = [
+                function.properties["Environment"]["Variables"].get("WORKER_QUEUE")
+                for function in templates.functions()
+                if (_code_of(templates, function) / "reportlab").exists()
+            ]
+            assert with_it == ["documents"]
+            libraries = list(_documents_of(templates).rglob("*.so*"))
+            machines = {struct.unpack_from("<H", path.read_bytes(), 18)[0] for path in libraries}
+            assert machines == {ELF_MACHINE[architecture]}
+
+    def test_has_all_that_it_imports_and_draws_with_code_in_c(self, x86_64: Templates) -> None:
+        code = (
+            "import worker.lambda_function, skincare.invoices.pdf;"
+            "from skincare.invoices.lettering import Typeface;"
+            "from reportlab.lib.rl_accel import fp_str;"
+            "assert type(fp_str).__name__ == 'builtin_function_or_method', fp_str;"
+            "print(ascii(Typeface('DejaVuSans').lines('\u0645\u0631', 10, 99)))"
+        )
+        done = subprocess.run(
+            [getattr(sys, "_base_executable", sys.executable), "-s", "-B", "-c", code],
+            cwd="/",
+            env={"PYTHONPATH": f"{_documents_of(x86_64)}:{layer_of(x86_64) / 'python'}"},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.strip() == r"['\ufeae\ufee3']"
+
+
+def _documents_of(templates: Templates) -> Path:
+    (found,) = [
+        _code_of(templates, function)
+        for function in templates.functions()
+        if function.properties["Environment"]["Variables"].get("WORKER_QUEUE") == "documents"
+    ]
+    return found
+
+
+def _code_of(templates: Templates, function: Resource) -> Path:
+    return templates.asset(function.properties["Code"]["S3Key"])
+
+
 def _asset_of(templates: Templates, package: str) -> Path:
     handler = f"{package}.lambda_function.lambda_handler"
-    key = next(f.properties["Code"]["S3Key"] for f in templates.functions() if f.properties["Handler"] == handler)
-    return templates.folder / f"asset.{key.removesuffix('.zip')}"
+    return next(_code_of(templates, f) for f in templates.functions() if f.properties["Handler"] == handler)

@@ -1,19 +1,20 @@
-"""A threshold is changed in one place and a setting added in two: tried in one copy of the tree."""
+"""A threshold is changed in one place and a setting added in two: tried in a copy of the tree."""
 
 import json
 from pathlib import Path
 
 import pytest
 
+from tests.infra.additions import SYNTHESIZE
 from tests.infra.templates import Templates
-from tests.support.copied_tree import SYNTHESIZE, copied_tree, replace_once, run
+from tests.support.copied_tree import run
 
-SHARED = "layers/shared/python/skincare"
 SHOWN = """
 import json
 from local.page.indicators import Observation, indicators
 seen = Observation(
     dead_letters={},
+    unacknowledged={},
     oldest_s={},
     failed_items={"documents": 33},
     sending_stopped=0,
@@ -25,10 +26,6 @@ seen = Observation(
 (indicator,) = [indicator for indicator in indicators(seen) if indicator.name == "items-failed-documents"]
 print(json.dumps([indicator.threshold, indicator.firing]))
 """
-# Where nothing gives it, the function would not start: the deployment says so.
-GIVEN = SYNTHESIZE.replace(
-    'STAGES["dev"]', 'replace(STAGES["dev"], settings={**STAGES["dev"].settings, "MAIL_GREETING": "Halo"})'
-).replace("import sys", "import sys\nfrom dataclasses import replace", 1)
 MISSED = """
 from skincare.config import Settings
 from skincare.deployment.functions import FUNCTIONS
@@ -43,36 +40,8 @@ print(Settings.from_env({"DATABASE_URL": "x", "MAIL_GREETING": "Halo"}).mail_gre
 """
 
 
-@pytest.fixture(scope="module")
-def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the product with another threshold and one more setting of the worker of mails."""
-    copy = copied_tree(tmp_path_factory.mktemp("tree-"))
-    replace_once(copy / SHARED / "deployment/alarms.py", "    threshold=20,\n", "    threshold=33,\n")
-    # The first place: which functions are given it. The second: how it is read.
-    replace_once(
-        copy / SHARED / "deployment/settings.py",
-        "MAIL = (\n",
-        'MAIL = (\n    Setting("MAIL_GREETING", "how mails begin", needed=True),\n',
-    )
-    config = copy / SHARED / "config.py"
-    replace_once(config, "    shop_url: str\n", "    shop_url: str\n    mail_greeting: str | None\n")
-    replace_once(
-        config,
-        "            shop_url=",
-        '            mail_greeting=env.get("MAIL_GREETING") or None,\n            shop_url=',
-    )
-    return copy
-
-
-@pytest.fixture(scope="module")
-def changed(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Templates:
-    folder = tmp_path_factory.mktemp("cdk-")
-    run(tree, GIVEN, str(folder))
-    return Templates(folder)
-
-
-def test_a_threshold_is_deployed_with_the_words_of_its_mail(changed: Templates) -> None:
-    alarms = [each.properties for each in changed.of("AWS::CloudWatch::Alarm")]
+def test_a_threshold_is_deployed_with_the_words_of_its_mail(grown: Templates) -> None:
+    alarms = [each.properties for each in grown.of("AWS::CloudWatch::Alarm")]
     failed = [alarm for alarm in alarms if "-items-failed-" in alarm["AlarmName"]]
     assert {alarm["Threshold"] for alarm in failed} == {33}
     assert all("33 or more in 5 minutes" in alarm["AlarmDescription"] for alarm in failed)
@@ -82,10 +51,10 @@ def test_a_threshold_sets_the_indicator_of_the_local_page(tree: Path) -> None:
     assert json.loads(run(tree, SHOWN)) == [33, True]
 
 
-def test_a_setting_is_given_to_the_function_that_needs_it_and_to_no_other(changed: Templates) -> None:
+def test_a_setting_is_given_to_the_function_that_needs_it_and_to_no_other(grown: Templates) -> None:
     given = {
         each.properties["FunctionName"]
-        for each in changed.functions()
+        for each in grown.functions()
         if "MAIL_GREETING" in each.properties["Environment"]["Variables"]
     }
     assert given == {"skincare-dev-worker-notifications"}
@@ -100,4 +69,4 @@ def test_a_setting_that_is_missing_is_named_when_its_function_starts(tree: Path)
 
 def test_a_stage_that_does_not_give_it_is_refused(tree: Path, tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="worker-notifications would not start: nothing gives it MAIL_GREETING"):
-        run(tree, SYNTHESIZE, str(tmp_path))
+        run(tree, SYNTHESIZE, str(tmp_path), "{}")

@@ -4,76 +4,32 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.infra.templates import Templates
-from tests.support.copied_tree import copied_tree, run
+from tests.support.copied_tree import run
 from tests.support.http import http_event
 
-FOLDER = {
-    "__init__.py": '"""Tukar, which does not exist."""\n',
-    "settings.py": """
-from skincare.payments.gateways.settings import GatewaySettings
+PLAYED = """
+import base64, json, sys
+from pathlib import Path
+from werkzeug import Request
+from werkzeug.test import EnvironBuilder
+from emulator.log.logbook import LogBook
+from local.functions import LocalEnvironment
+from local.payment_gateway import PaymentSite
+from local.payment_gateway.payment_store import PaymentStore
+from local.settings import PAYMENT_API, LocalSettings
 
-SETTINGS = GatewaySettings(name="tukar", title="Tukar", asked_with="tukar_api", urls=("tukar",))
-""",
-    "webhook.py": """
-from skincare.payments import json_fields
-from skincare.payments.errors import SignatureInvalid
-from skincare.payments.gateways.standard_webhooks.webhook import report_of
-from skincare.payments.gateways.tukar.settings import SETTINGS
-from skincare.payments.models import GatewayEvent
-
-
-class Tukar:
-    name = SETTINGS.name
-    status_is_signed = True
-
-    def read(self, webhook, secrets, now):
-        if webhook.headers.get("x-token") not in secrets:
-            raise SignatureInvalid("x-token is not ours")
-        content = members.parse(webhook.body)
-        return GatewayEvent(content["event_id"], {}, report_of(content))
-
-
-READER = Tukar()
-""",
-    "client.py": """
-from skincare.payments.gateways.http import GatewayHttp
-from skincare.payments.gateways.tukar.settings import SETTINGS
-
-
-class TukarClient:
-    name = SETTINGS.name
-
-    def __init__(self, url, secrets):
-        self.api = GatewayHttp(self.name, url, secrets=secrets, secret_name=SETTINGS.asked_with)
-
-
-def connect(urls, secrets):
-    return TukarClient(urls[SETTINGS.name], secrets)
-""",
-    "sample.py": """
-from skincare.payments.gateways.samples import Sample, SignedRequest, compact_json
-from skincare.payments.gateways.tukar.settings import SETTINGS
-
-
-def _request(what, word, secret, sent_at):
-    body = compact_json(
-        event_id=what.event_id,
-        order_number=what.order_number,
-        status=word,
-        amount_rupiah=what.amount_rupiah,
-        currency="IDR",
-        occurred_at=what.occurred_at.isoformat(),
-        transaction_id=what.transaction_id,
-    )
-    return SignedRequest(SETTINGS.webhook_path, body, {"x-token": secret})
-
-
-SAMPLE = Sample(_request)
-""",
-}
+site = PaymentSite(
+    PaymentStore(Path(sys.argv[1]) / "payments.json"), None, shop_url="http://shop", api_keys={"tukar": "key"}, log=None
+)
+authorization = "Basic " + base64.b64encode(b"key:").decode()
+builder = EnvironBuilder(f"{PAYMENT_API}/tukar/v1/bills?a=b", method="POST", headers={"authorization": authorization})
+print(json.dumps({
+    "chosen": LocalSettings.from_env({"PAYMENT_GATEWAY": "tukar"}).payment_gateway,
+    "url": LocalEnvironment("", "", "http://gateway").api().environment["GATEWAY_URL_TUKAR"],
+    "answer": json.loads(site.answer(builder.get_request(Request)).get_data()),
+}))
+"""
 
 SHOWN = """
 import json
@@ -143,33 +99,6 @@ answers["unknown"] = handle(sent, LambdaContext(), lambda: app)["statusCode"]
 print(json.dumps(answers))
 """
 
-SYNTHESIZE = """
-import sys
-from dataclasses import replace
-from pathlib import Path
-from infra.node import use_our_node
-from infra.stage import STAGES
-use_our_node()
-from infra.app import make_app
-stage = replace(STAGES["dev"], gateway_urls={"tukar": "https://api.tukar.example.com"})
-make_app(stage, outdir=Path(sys.argv[1]), code=False, rules=False, validation=False).app.synth()
-"""
-
-
-@pytest.fixture(scope="module")
-def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the product with one more folder and one more line."""
-    copy = copied_tree(tmp_path_factory.mktemp("tree-"))
-    gateways = copy / "layers/shared/python/skincare/payments/gateways"
-    (gateways / "tukar").mkdir()
-    for name, text in FOLDER.items():
-        (gateways / "tukar" / name).write_text(text)
-    listed = gateways / "__init__.py"
-    before, mark, after = listed.read_text().partition('    "doku",\n')
-    assert mark
-    listed.write_text(f'{before}{mark}    "tukar",\n{after}')
-    return copy
-
 
 def test_is_offered_everywhere(tree: Path) -> None:
     shown: dict[str, Any] = json.loads(run(tree, SHOWN))
@@ -180,17 +109,23 @@ def test_is_offered_everywhere(tree: Path) -> None:
     assert shown["asked"] == "tukar"
 
 
+def test_is_played_where_its_stand_in_is_there(tree: Path, tmp_path: Path) -> None:
+    assert json.loads(run(tree, PLAYED, str(tmp_path))) == {
+        "chosen": "tukar",
+        "url": "http://gateway/tukar",
+        "answer": {"url": "http://shop/_local/pay/", "asked": ["POST", "/v1/bills", "a=b"]},
+    }
+
+
 def test_sends_webhooks_that_are_taken_and_forged_ones_that_are_not(tree: Path) -> None:
     event = http_event("POST", "/v1/payments/webhook/tukar", body={})
     *_, last = run(tree, TAKEN, json.dumps(event)).splitlines()
     assert json.loads(last) == {"right": 503, "wrong": 401, "unknown": 404, "amount": 150_000}
 
 
-def test_is_deployed_with_its_secrets(tree: Path, tmp_path: Path) -> None:
-    run(tree, SYNTHESIZE, str(tmp_path))
-    templates = Templates(tmp_path)
-    secrets = {secret.properties.get("Name") for secret in templates.of("AWS::SecretsManager::Secret")}
+def test_is_deployed_with_its_secrets(grown: Templates) -> None:
+    secrets = {secret.properties.get("Name") for secret in grown.of("AWS::SecretsManager::Secret")}
     assert {"skincare/dev/webhooks/tukar", "skincare/dev/webhooks/tukar_api"} <= secrets
-    given = templates.function("api").properties["Environment"]["Variables"]
+    given = grown.function("api").properties["Environment"]["Variables"]
     assert given["GATEWAY_URL_TUKAR"] == "https://api.tukar.example.com"
     assert {"WEBHOOK_SECRET_ID_TUKAR", "WEBHOOK_SECRET_ID_TUKAR_API"} <= set(given)

@@ -198,20 +198,21 @@ class TestARunningShop:
 
 
 class TestStoppingAShop:
-    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-    def test_a_signal_stops_every_child(self, terminals: Terminals, number: signal.Signals) -> None:
+    def test_a_signal_in_the_middle_of_its_start_stops_every_child(self, terminals: Terminals) -> None:
         command = terminals.start("run")
-        if number is signal.SIGTERM:
-            command.wait_for_line(READY)
-        else:  # also in the middle of the start
-            command.wait_for_line("PostgreSQL is up")
-        family = family_of(command.pid)
-        assert len(family) > 10
-        command.send(number)
-        assert command.end() == 0
-        assert [process for process in family if is_alive(process)] == []
-        assert "Traceback" not in command.text
-        socket.create_server(("127.0.0.1", terminals.port)).close()
+        command.wait_for_line("PostgreSQL is up")
+        assert_it_stops(terminals, command, signal.SIGINT)
+
+
+def assert_it_stops(terminals: Terminals, command: Command, number: signal.Signals) -> None:
+    """Let a signal stop a system in order, with all that it started, so that its port is free again."""
+    family = family_of(command.pid)
+    assert len(family) > 10
+    command.send(number)
+    assert command.end() == 0
+    assert [process for process in family if is_alive(process)] == []
+    assert "Traceback" not in command.text
+    socket.create_server(("127.0.0.1", terminals.port)).close()
 
 
 class TestAShopThatLosesAPartItCannotReplace:
@@ -279,10 +280,7 @@ class TestTheApiAndTheWorkersInTwoTerminals:
         assert [process for process in family if is_alive(process)] == []
         wait_for(lambda: mails_about(terminals, third), "the third mail, whose message died with its queue")
         assert [len(mails_about(terminals, number)) for number in (first, second, third)] == [1, 1, 1]
-        family = family_of(run.pid)
-        run.send(signal.SIGTERM)
-        assert run.end() == 0
-        assert [process for process in family if is_alive(process)] == []
+        assert_it_stops(terminals, run, signal.SIGTERM)
 
 
 class TestWhatCannotStart:

@@ -7,16 +7,6 @@ from pathlib import Path
 
 from tests.architecture.tree import ROOT, tracked_files
 
-SYNTHESIZE = """
-import sys
-from pathlib import Path
-from infra.node import use_our_node
-from infra.stage import STAGES
-use_our_node()
-from infra.app import make_app
-make_app(STAGES["dev"], outdir=Path(sys.argv[1]), code=False, rules=False, validation=False).app.synth()
-"""
-
 
 def copied_tree(copy: Path, *, whole: bool = False) -> Path:
     """Copy the product into a folder and return it; without tests and what only they read, unless it is `whole`."""

@@ -64,6 +64,7 @@ def attempts(conn: Connection, job_id: JobId) -> list[str]:
 
 def let_pass(conn: Connection, time: timedelta) -> None:
     """Make all jobs as much older: to the ledger it is as if the time had passed."""
+    conn.execute("UPDATE job_schedule SET look_at = look_at - %s", [time])
     conn.execute(
         """
         UPDATE jobs SET created_at = created_at - %(t)s, run_at = run_at - %(t)s, publish_at = publish_at - %(t)s,

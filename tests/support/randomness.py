@@ -16,6 +16,8 @@ import pytest
 from hypothesis import settings
 
 USUAL = 20260115
+LONGER = 10
+"""How many times the examples of a short run a long one has, where a test names their number: minutes, not hours."""
 
 
 class Times(Protocol):
@@ -46,6 +48,11 @@ def settle(config: pytest.Config) -> None:
     settings.load_profile("long" if options.long else "short")
     if options.hypothesis_seed is None:
         options.hypothesis_seed = str(options.seed)
+
+
+def examples(short: int) -> int:
+    """Return how many examples a test of Hypothesis's takes that is too dear for the usual hundred."""
+    return short * LONGER if settings.get_current_profile_name() == "long" else short
 
 
 def hand_on(config: pytest.Config, workerinput: dict[str, object]) -> None:

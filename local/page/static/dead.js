@@ -26,6 +26,7 @@ function buildGroup(group) {
   const name = `${jobName(group.job_type)}, ${group.error_class}`;
   const orders = group.orders ? ` · ${plural(group.orders, "order")} such as ${group.order_numbers.join(", ")}` : "";
   const more = group.count - group.jobs.length;
+  const known = group.acknowledged === group.count ? "acknowledged" : `${group.acknowledged} acknowledged`;
   return element(
     "li",
     {},
@@ -34,6 +35,7 @@ function buildGroup(group) {
       { className: "head" },
       element("h3", {}, name),
       badge(plural(group.count, "job"), "is-bad"),
+      group.acknowledged ? badge(known, "is-wait") : null,
     ),
     element("p", { className: "quiet" }, `The oldest failed at ${moment(group.oldest_failed_at)}${orders}`),
     element(
@@ -74,6 +76,7 @@ function buildJob(job, group) {
     element("p", {}, about.join(" · ")),
     element("p", { className: "why" }, `${job.error_class}: ${job.error_message}`),
     job.past_use ? element("p", { className: "quiet" }, `A run would find nothing left to do: ${job.past_use}.`) : null,
+    job.acknowledgement ? element("p", { className: "quiet" }, acknowledged(job.acknowledgement)) : null,
     element(
       "div",
       { className: "actions" },
@@ -90,6 +93,9 @@ function buildJob(job, group) {
     ),
   );
 }
+
+const acknowledged = ({ by, at, until, reason }) =>
+  `Acknowledged at ${moment(at)} by ${by}, no alarm before ${moment(until)}: ${reason}`;
 
 // what is meant, page by page; a dead letter that was not looked at is left alone
 

@@ -12,6 +12,7 @@ const JOBS = {
   generate_invoice_pdf: "Invoice",
   generate_credit_note_pdf: "Credit note",
   expire_order: "Expiry timer",
+  close_payments: "Closing of payments",
   send_refund: "Refund",
   reconcile_payments: "Reconciliation",
 };

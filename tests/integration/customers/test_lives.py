@@ -28,12 +28,12 @@ PART = ("partially_refunded", "a", 2, 50_000)
 WORK = ("payments", "notifications", "documents")
 LIVES: dict[str, tuple[Any, ...]] = {
     "paid": ("notifications", PAID, *WORK),
-    "cancelled": ("notifications", "cancel", "notifications"),
-    "cancelled before its mail": ("cancel", "notifications"),
+    "cancelled": ("notifications", "cancel", *WORK),
+    "cancelled before its mail": ("cancel", *WORK),
     "paid twice": (PAID, "payments", ("paid", "b", 1, 150_000), *WORK, "resolve"),
     "paid and refunded": (PAID, *WORK, REFUNDED, "payments", "documents", "notifications"),
     "refunded in part": (PAID, *WORK, PART, *WORK),
-    "paid after it was cancelled": ("cancel", "notifications", PAID, *WORK, "resolve"),
+    "paid after it was cancelled": ("cancel", *WORK, PAID, *WORK, "resolve"),
     "paid too little": (("paid", "a", 1, 100_000), *WORK, "resolve", "cancel", *WORK, "resolve"),
     "told in the wrong order": (REFUNDED, "payments", PAID, *WORK, "resolve"),
     "taken back by the bank": (PAID, *WORK, ("chargeback", "a", 3, 150_000), *WORK, "resolve"),

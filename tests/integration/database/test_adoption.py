@@ -31,7 +31,9 @@ def applied(conn: Connection) -> list[str]:
 class TestADatabaseOfTheFormerNumbering:
     def test_is_adopted_and_gets_the_functions_and_what_came_later(self, empty: str, former: Connection) -> None:
         later = [each.name for each in migrations() if each.name > BASELINE_ENDS]
-        assert migrate(empty, [*migrations(), LATER]) == [*later, LATER.name, *FUNCTIONS]
+        done = migrate(empty, [*migrations(), LATER])
+        assert [name for name in done if name not in FUNCTIONS] == [*later, LATER.name]
+        assert sorted(name for name in done if name in FUNCTIONS) == sorted(FUNCTIONS)
         assert applied(former) == [*(each.name for each in migrations()), LATER.name]
         assert migrate(empty, [*migrations(), LATER]) == []
 

@@ -192,3 +192,33 @@ def _installed(conn: Connection) -> list[tuple[object, ...]]:
     return conn.execute(
         "SELECT proname, prosrc, xmin::text FROM pg_proc WHERE pronamespace = 'public'::regnamespace ORDER BY 1"
     ).fetchall()
+
+
+class TestAMigrationWithFunctions:
+    WITH = Migration("0002_with.sql", "-- With answer.sql: from the first row on\nCREATE TABLE asked (n int)")
+    BROKEN = Migration("0003_broken.sql", "CREATE TABLE things (n int)")
+
+    def test_installs_them_in_its_own_transaction(self, empty: str, conn: Connection) -> None:
+        """What comes after it fails, and the functions are there all the same; those it does not name are not."""
+        other = Function("other.sql", answer(1, version=1).text.replace("answer", "other"))
+        with pytest.raises(errors.DuplicateTable):
+            migrate(empty, [TABLE, self.WITH, self.BROKEN], [answer(1, version=1), other])
+        assert value(conn, "SELECT to_regclass('asked') IS NOT NULL") is True
+        assert value(conn, "SELECT answer()") == 1
+        assert value(conn, "SELECT to_regproc('other') IS NULL") is True
+
+    def test_and_applies_them_once(self, empty: str) -> None:
+        routines = [answer(1, version=1)]
+        assert migrate(empty, [TABLE, self.WITH, COLUMN], routines) == [
+            TABLE.name,
+            self.WITH.name,
+            "answer.sql",
+            COLUMN.name,
+        ]
+        assert migrate(empty, [TABLE, self.WITH, COLUMN], routines) == []
+
+    def test_names_files_that_are_there(self) -> None:
+        known = {each.name for each in functions()}
+        brought = {each.name: each.brings for each in migrations() if each.brings}
+        assert len(brought["0112_jobs_updated_in_place.sql"]) == 7
+        assert {name: names - known for name, names in brought.items()} == {name: set() for name in brought}

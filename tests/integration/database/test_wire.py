@@ -22,7 +22,7 @@ from skincare.invoices import repository as invoices
 from skincare.invoices.credit_notes import repository as credit_notes
 from skincare.invoices.credit_notes.models import CreditNote
 from skincare.jobs.catalog import ReconcilePayments
-from skincare.jobs.repository import dead_letter, lease, operations, outbox, quarantine, timers
+from skincare.jobs.repository import acknowledgements, dead_letter, lease, operations, outbox, quarantine, timers
 from skincare.jobs.retry import Completed
 from skincare.notifications import repository as notifications
 from skincare.notifications.models import Notice, NotificationStatus, NotificationType
@@ -34,6 +34,7 @@ from skincare.payments import repository as payments
 from skincare.payments.anomalies import repository as anomalies
 from skincare.payments.answers import repository as answers
 from skincare.payments.attempts import repository as attempts
+from skincare.payments.closing import repository as closing
 from skincare.payments.expiry import repository as expiry
 from skincare.payments.findings.models import Finding, Run
 from skincare.payments.findings.repository import findings, looks, runs
@@ -91,6 +92,7 @@ def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], 
         (outbox, "insert_all"): lambda: outbox.insert_all(
             conn, [ledger.PAYLOAD] * 2, order_number=None, request_id=None
         ),
+        (outbox, "tidy_schedule"): lambda: outbox.tidy_schedule(conn, limit=10),
         (outbox, "take_due"): lambda: outbox.take_due(conn, limit=10),
         (outbox, "mark_published"): lambda: outbox.mark_published(conn, [waiting]),
         (outbox, "dead_letter_refused"): lambda: outbox.dead_letter_refused(
@@ -172,6 +174,17 @@ def oncall_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType,
             conn, {job_id: 1}, may_run_again=lambda _: True, even_crashed=False
         ),
         (changes, "discard"): lambda: changes.discard(conn, {job_id: 1}, even_paid=False),
+        (acknowledgements, "acknowledge"): lambda: acknowledgements.acknowledge(
+            conn, {job_id: 1}, claimed_identity="me", reason="x", lasts=timedelta(days=1)
+        ),
+        (acknowledgements, "withdraw"): lambda: acknowledgements.withdraw(conn, {job_id: 1}),
+        (acknowledgements, "acknowledgements"): lambda: acknowledgements.acknowledgements(conn, [job_id]),
+        (acknowledgements, "count_dead"): lambda: acknowledgements.count_dead(conn),
+        (dead_jobs, "acknowledged"): lambda: dead_jobs.acknowledged(conn, limit=1),
+        (changes, "acknowledge"): lambda: changes.acknowledge(
+            conn, {job_id: 1}, claimed_identity="me", reason="x", lasts=timedelta(days=1)
+        ),
+        (changes, "unacknowledge"): lambda: changes.unacknowledge(conn, {job_id: 1}),
         (changes, "cancel"): lambda: changes.cancel(conn, [job_id], even_paid=False),
         (changes, "retry_now"): lambda: changes.retry_now(conn, [job_id]),
         (changes, "resolve_anomaly"): lambda: changes.resolve_anomaly(conn, 1),
@@ -260,6 +273,8 @@ def money_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, 
     anomaly = Anomaly(event, AnomalyKind.GOODS_GIVEN_BACK)
     return {
         (payments, "quarantine"): lambda: payments.quarantine(conn, EventId(uuid7()), flaw="x"),
+        (closing, "load"): lambda: closing.load(conn, number),
+        (closing, "may_take_money"): lambda: closing.may_take_money(conn, order.id),
         (orphans, "set_aside"): lambda: orphans.set_aside(conn, after=timedelta(hours=72), limit=1),
         (anomalies, "save_anomalies"): lambda: anomalies.save_anomalies(
             conn, [], order_id=order.id, expected_rupiah=150_000, is_refunded=False

@@ -20,6 +20,7 @@ from tests.support.http import Client, open_app
 from tests.support.invoices import text_of
 from tests.support.log import recorded_log
 from tests.support.payments import checked, order_status, take_in, tell
+from tests.support.randomness import examples
 from worker.handlers import generate_credit_note_pdf, generate_invoice_pdf, send_refund_email
 from worker.registry import REGISTRY
 
@@ -169,7 +170,7 @@ class TestNumbers:
                 conn.execute(statement)
 
     @settings(
-        max_examples=25,
+        max_examples=examples(15),
         deadline=None,
         phases=[Phase.generate],
         suppress_health_check=[HealthCheck.function_scoped_fixture],

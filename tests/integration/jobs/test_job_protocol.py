@@ -133,6 +133,10 @@ class JobProtocol(RuleBasedStateMachine):
         )
         return [key for (key,) in rows]
 
+    @rule(limit=st.sampled_from([1, 1000]))
+    def relay_tidies(self, limit: int) -> None:
+        outbox.tidy_schedule(self.conn, limit=limit)
+
     @rule(target=takes)
     def relay_takes(self) -> list[DueJob]:
         return outbox.take_due(self.conn, limit=3)
@@ -359,6 +363,22 @@ class JobProtocol(RuleBasedStateMachine):
         if hasattr(self, "jobs"):
             keys = self._keys()
             assert len(keys) == len(set(keys))
+
+    @invariant()
+    def what_must_be_found_stands_where_it_is_looked_for(self) -> None:
+        """The narrow tables know every job that is to be published, each held key, and the dead."""
+        if not hasattr(self, "jobs"):
+            return
+        lost = self.conn.execute(
+            "SELECT id FROM jobs j WHERE publish_at IS NOT NULL AND NOT EXISTS ("
+            " SELECT FROM job_schedule s WHERE s.job_id = j.id AND s.look_at <= j.publish_at)"
+        ).fetchall()
+        assert lost == []
+        keys = self.conn.execute("SELECT unique_key, job_id FROM job_keys").fetchall()
+        held = "SELECT unique_key, id FROM jobs WHERE unique_key IS NOT NULL AND publish_at IS NOT NULL"
+        assert sorted(keys) == sorted(self.conn.execute(held).fetchall())
+        dead = self.conn.execute("SELECT job_id FROM dead_jobs").fetchall()
+        assert sorted(dead) == sorted(self.conn.execute("SELECT id FROM jobs WHERE state = 'dead_letter'").fetchall())
 
     @invariant()
     def what_ended_stays_ended(self) -> None:

@@ -335,5 +335,9 @@ class TestBackstop:
                 outcome = Completed() if start == "completed" else DEAD
                 lease.settle(conn, {job.job_id: outcome}, token=token)
         with pytest.raises(psycopg.errors.CheckViolation) as refused:
-            conn.execute("UPDATE jobs SET state = %s WHERE id = %s", [forbidden, job.job_id])
+            conn.execute(
+                "UPDATE jobs SET state = %(to)s, publish_at = CASE WHEN %(to)s <> 'completed' THEN now() END"
+                " WHERE id = %(id)s",
+                {"to": forbidden, "id": job.job_id},
+            )
         assert refused.value.diag.constraint_name == "jobs_legal_moves"

@@ -217,7 +217,16 @@ class TestTheRelay:
     ) -> None:
         monkeypatch.setattr(relay_function, "get_app", lambda _: app)
         relay_function.lambda_handler({}, cast(LambdaContext, Context()))
-        (reported,) = printed(capsys)
+        reported, *of_queues = printed(capsys)
+        assert of_queues == [
+            {
+                "Stage": app.settings.stage,
+                "Queue": queue,
+                "UnacknowledgedDeadJobs": [0.0],
+                "AcknowledgedDeadJobs": [0.0],
+            }
+            for queue in QueueName
+        ]
         assert reported.pop("Stage") == app.settings.stage
         assert reported == {
             "OutboxLateness": [0.0],

@@ -84,7 +84,7 @@ class TestATimer:
         assert ledger.claim_one(conn, job_id).verdict == "done"
 
     def test_costs_jobs_without_a_key_nothing(self, conn: Connection) -> None:
-        size = "SELECT pg_relation_size('jobs_unique_key_idx')"
+        size = "SELECT pg_relation_size('job_keys')"
         empty = conn.execute(size).fetchone()
         for _ in range(50):
             ledger.enqueue(conn)
@@ -128,6 +128,7 @@ class TestAPeriodicJob:
         [(today, _)] = self.days(conn)
         # A day later its key is yesterday's.
         conn.execute("UPDATE jobs SET unique_key = 'reconcile_payments:2026-01-01'")
+        conn.execute("UPDATE job_keys SET unique_key = 'reconcile_payments:2026-01-01'")
         ledger.let_pass(conn, timedelta(days=1))
         settle(conn, job_id, DeadLetter("X", "x"))
         self.relay(bench)

@@ -22,10 +22,10 @@ from tests.support.wire import Wire
 from worker.registry import REGISTRY
 
 KINDS = {
-    "claim": rb"WITH wanted AS",
+    "claim": rb"FROM claim_jobs\(",
     "load": rb"FROM orders o\s+LEFT JOIN order_notifications",
     "mark": rb"INSERT INTO order_notifications",
-    "settle": rb"WITH given AS",
+    "settle": rb"FROM settle_jobs\(",
 }
 
 

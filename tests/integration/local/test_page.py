@@ -23,6 +23,7 @@ from skincare.deployment.alarms import ALARM_RULES
 from skincare.deployment.metrics import Metric
 from skincare.deployment.queues import QueueName
 from skincare.jobs.repository import quarantine
+from skincare.jobs.repository.acknowledgements import acknowledge
 from skincare.payments.gateways import GATEWAYS
 from tests.support.aws import LONG_TIMEOUTS
 from tests.support.factories import make_order
@@ -113,7 +114,8 @@ def kill(conn: Connection, job_id: object) -> None:
     """Dead-letter a job as a failed settle would."""
     conn.execute(
         """
-        UPDATE jobs SET state = 'dead_letter', lease_token = NULL, leased_at = NULL, lease_until = NULL,
+        UPDATE jobs SET state = 'dead_letter', dead_letter_no = dead_letter_no + 1,
+            lease_token = NULL, leased_at = NULL, lease_until = NULL,
             attempts = 3, last_failed_at = now(), error_class = 'MailRefused', error_message = 'no such user'
         WHERE id = %s""",
         [job_id],
@@ -144,7 +146,7 @@ class TestTheStateOfAnEmptySystem:
             "orders": [],
             "jobs": [],
             "job_counts": {},
-            "dead": {"groups": [], "jobs": [], "quarantined": []},
+            "dead": {"groups": [], "acknowledged": [], "jobs": [], "quarantined": []},
         }
 
 
@@ -248,6 +250,23 @@ class TestTheIndicators:
     def test_a_message_of_nobody_lights_its_own(self, looker: Looker, conn: Connection) -> None:
         quarantine.keep(conn, QueueName.PAYMENTS, "{", {}, reason="the body is not JSON")
         assert firing(looker) == ["messages-quarantined"]
+
+    def test_a_dead_job_lights_that_of_its_queue_until_somebody_acknowledges_it(
+        self, looker: Looker, conn: Connection, aws: AwsSession, aws_endpoint: str
+    ) -> None:
+        job = enqueue(conn)
+        claim_one(conn, job.job_id)
+        kill(conn, job.job_id)
+        url = queue_url(aws_endpoint, QueueName.NOTIFICATIONS)
+        aws.client("sqs", LONG_TIMEOUTS).send_message(QueueUrl=f"{url}-dead-letters", MessageBody="{}")
+        assert firing(looker) == ["dead-jobs-notifications", "dead-letters-notifications"]
+        acknowledge(conn, {job.job_id: 1}, claimed_identity="ani", reason="waits for 1.3", lasts=timedelta(days=2))
+        assert firing(looker) == []
+        dead = looker.look()["dead"]
+        assert [group["acknowledged"] for group in dead["groups"]] == [1]
+        reported = dead["jobs"][0]["acknowledgement"]
+        assert (reported["by"], reported["reason"]) == ("ani", "waits for 1.3")
+        assert reported["until"].endswith("Z")
 
     def test_there_is_one_for_every_rule_that_one_machine_can_judge(self, looker: Looker) -> None:
         names = {indicator["name"] for indicator in looker.look()["lamps"]}

@@ -93,7 +93,7 @@ class TestDlqList:
         dead_job(conn, order_number=ORDER)
         quarantine.keep(conn, QueueName.PAYMENTS, "x", {}, reason="no")
         found = as_json(run("dlq", "list", "--json"))
-        assert list(found) == ["groups", "quarantined"]
+        assert list(found) == ["groups", "quarantined", "acknowledged"]
         assert list(found["groups"][0]) == [
             "job_type",
             "error_class",
@@ -104,6 +104,7 @@ class TestDlqList:
             "order_numbers",
             "safe",
             "why",
+            "acknowledged",
         ]
         assert list(found["quarantined"][0]) == ["id", "queue", "reason", "size_bytes", "found_at", "last_found_at"]
 
@@ -126,6 +127,7 @@ class TestDlqShow:
             "past_use",
             "attempts",
             "order",
+            "acknowledgement",
         }
 
     def test_of_a_job_that_is_not_there_ends_with_1(self, run: Run) -> None:

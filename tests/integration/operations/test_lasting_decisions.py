@@ -48,6 +48,12 @@ def dead(shop: Shop) -> Decision:
     return Decision("NoSuchOrder", {"dlq redrive": [job, *WHY], "dlq discard": [job, *WHY]})
 
 
+def acknowledged(shop: Shop) -> Decision:
+    job = str(dead_job(shop.conn).job_id)
+    assert typed("dlq acknowledge", job, *WHY).exit_code == 0
+    return Decision("Acknowledged", {"dlq unacknowledge": [job, *WHY]})
+
+
 def cancelled(shop: Shop) -> Decision:
     job = ledger.enqueue(shop.conn)
     operations.cancel(shop.conn, [job.job_id])
@@ -109,6 +115,7 @@ def refused(shop: Shop) -> Decision:
 
 MADE: dict[tuple[str, str], Callable[[Shop], Decision]] = {
     ("a job is dead", "its budget"): dead,
+    ("a dead job is acknowledged", "somebody"): acknowledged,
     ("a job is cancelled", "somebody"): cancelled,
     ("a message is quarantined", "it belongs"): quarantined_message,
     ("a payment event is quarantined", "nobody"): unreadable,

@@ -21,6 +21,7 @@ from skincare.payments.reconciliation.service import ask_gateways
 from tests.fakes.gateway_client import report_of
 from tests.support.factories import make_order, make_product, make_user_id
 from tests.support.payments import anomalies, new_order, order_status, run_jobs, tell
+from tests.support.randomness import examples
 from tests.support.shop import stock
 from tests.support.timers import asking, expire, start_attempt
 
@@ -30,7 +31,7 @@ GIVEN_UP = {"cancelled", "expired", "refunded"}
 """Orders whose goods are for sale again."""
 
 EXAMPLES = settings(
-    max_examples=40,
+    max_examples=examples(20),
     deadline=None,
     phases=[Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture],

@@ -16,6 +16,7 @@ from skincare.payments.errors import RefundNotPossible
 from skincare.payments.refunds.models import RefundRequest
 from tests.support.histories import EVENTS, Shop, books, open_shop
 from tests.support.payments import ask_for_refund, new_order, order_status
+from tests.support.randomness import examples
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def shop(database_url: str) -> Iterator[Shop]:
 
 class TestAnyHistory:
     @settings(
-        max_examples=25,
+        max_examples=examples(15),
         deadline=None,
         phases=[Phase.generate],
         suppress_health_check=[HealthCheck.function_scoped_fixture],

@@ -21,6 +21,7 @@ from tests.fakes.gateway_client import FakeGatewayClient, report_of
 from tests.support.factories import make_order, make_product
 from tests.support.http import Answer, Client
 from tests.support.payments import gateway_of, order_status, tell
+from tests.support.randomness import examples
 from tests.support.shop import stock
 from tests.support.timers import expire, timer_state
 
@@ -298,7 +299,7 @@ class TestAReferenceThatIsTaken:
 
 class TestAScript:
     @settings(
-        max_examples=40,
+        max_examples=examples(20),
         deadline=None,
         phases=[Phase.generate],
         suppress_health_check=[HealthCheck.function_scoped_fixture],

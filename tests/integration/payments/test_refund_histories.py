@@ -25,6 +25,7 @@ from skincare.payments.settlement import AnomalyKind, Settlement, settle
 from tests.fakes.email import FakeEmailSender
 from tests.support.histories import EVENTS, TOTAL, Shop, open_shop
 from tests.support.payments import ask_for_refund, new_order
+from tests.support.randomness import examples
 
 CONTRADICTIONS = {AnomalyKind.OVER_REFUND, AnomalyKind.REFUND_DIFFERS, AnomalyKind.PAID_TWICE_DIFFERENTLY}
 SHELF = 10
@@ -107,7 +108,7 @@ def deliver(
 
 class TestAnyHistory:
     @settings(
-        max_examples=25,
+        max_examples=examples(15),
         deadline=None,
         phases=[Phase.generate],
         suppress_health_check=[HealthCheck.function_scoped_fixture],

@@ -21,6 +21,7 @@ from skincare.jobs.publisher import Publisher
 from tests.fakes.queue import MemoryQueue
 from tests.support.factories import fill_cart, make_order, make_product, make_user_id
 from tests.support.http import Client, RecordingPublisher, open_app
+from tests.support.randomness import examples
 from tests.support.shop import set_price, stock, written
 from tests.support.wire import Wire
 
@@ -258,7 +259,7 @@ class TestARefusedCheckout:
 
 
 class TestMoney:
-    @settings(deadline=None, max_examples=25)
+    @settings(deadline=None, max_examples=examples(15))
     @given(
         st.lists(
             st.tuples(st.integers(1, 100_000_000), st.integers(1, 99), st.integers(0, 120)), min_size=1, max_size=6

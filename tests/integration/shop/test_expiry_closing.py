@@ -26,6 +26,7 @@ from skincare.payments.models import EventStatus
 from tests.fakes.gateway_client import FakeGatewayClient, report_of
 from tests.support.factories import make_order, make_product
 from tests.support.payments import events, order_status, payments, run_jobs, take_in
+from tests.support.randomness import examples
 from tests.support.shop import stock
 from tests.support.timers import ENDED, OPEN, asking, expire, gateway_says, start_attempt
 
@@ -278,7 +279,7 @@ PASTS = st.lists(
 
 class TestAnOrderWithAnyAttempts:
     @settings(
-        max_examples=60,
+        max_examples=examples(25),
         deadline=None,
         phases=[Phase.generate],
         suppress_health_check=[HealthCheck.function_scoped_fixture],

@@ -85,7 +85,7 @@ from skincare.config import Settings
 app = build_app(Settings.from_env({"DATABASE_URL": sys.argv[1], "MAIL_FROM": "shop@example.com"}))
 
 class Api:
-    def invoke(self, payload, *, patience, trace_id=None):
+    def invoke(self, payload, *, timeout, trace_id=None):
         return json.dumps(handle(json.loads(payload), LambdaContext(), lambda: app)).encode()
 
 tokens = token_issuer(new_signing_key())

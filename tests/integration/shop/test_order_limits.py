@@ -21,6 +21,7 @@ from skincare.payments.expiry import repository as expiry
 from tests.support.factories import fill_cart, make_order, make_product, make_settings, make_user_id, pay
 from tests.support.http import Answer, Client, open_app
 from tests.support.payments import tell
+from tests.support.randomness import examples
 from tests.support.shop import somebody_waits_for_a_lock, stock, wait_until, written
 
 ORDERS, UNITS = 3, 10
@@ -364,7 +365,7 @@ class Model:
 
 class TestACustomerWithAnyHistory:
     @settings(
-        max_examples=60,
+        max_examples=examples(25),
         deadline=None,
         phases=[Phase.generate],
         suppress_health_check=[HealthCheck.function_scoped_fixture],

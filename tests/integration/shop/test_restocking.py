@@ -13,6 +13,7 @@ from skincare.payments.errors import RefundNotPossible
 from skincare.payments.refunds.models import RefundRequest, RefundRow
 from tests.support.factories import make_order, make_product, make_user_id
 from tests.support.payments import anomalies, ask_for_refund, order_status, tell
+from tests.support.randomness import examples
 from tests.support.shop import stock
 
 TOTAL = 150_000
@@ -205,7 +206,7 @@ NEWS = st.lists(
 
 class TestManyOrdersOfScarceGoods:
     @settings(
-        max_examples=40,
+        max_examples=examples(20),
         deadline=None,
         phases=[Phase.generate],
         suppress_health_check=[HealthCheck.function_scoped_fixture],

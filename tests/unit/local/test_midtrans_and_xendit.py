@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from local.payment_gateway.answer import Answer
-from local.payment_gateway.midtrans import Midtrans
 from local.payment_gateway.payment_store import Entry, PaymentStore
-from local.payment_gateway.xendit import Xendit
+from local.payment_gateway.stand_ins import midtrans, xendit
 
 REFERENCE = "SKN-4T9QX-0M7KD.1"
 TOTAL = 150_000
@@ -29,7 +28,7 @@ def nothing() -> Mapping[str, Any]:
 class AtMidtrans:
     def __init__(self, store: PaymentStore, expires_at: datetime = SOON) -> None:
         self.store = store
-        self.gateway = Midtrans(store, page_url="/pay")
+        self.gateway = midtrans.StandIn(store, page_url="/pay")
         store.open(REFERENCE, TOTAL, expires_at.isoformat(), gateway="midtrans")
 
     def call(
@@ -99,7 +98,7 @@ class TestMidtransGivesBack:
 class TestXenditExpires:
     def at(self, store: PaymentStore, expires_at: datetime = SOON) -> Callable[[str, str], Answer]:
         store.open(REFERENCE, TOTAL, expires_at.isoformat(), gateway="xendit")
-        gateway = Xendit(store, page_url="/pay")
+        gateway = xendit.StandIn(store, page_url="/pay")
 
         def call(method: str, path: str) -> Answer:
             answer = gateway.answer(method, path, nothing)

@@ -17,6 +17,7 @@ from skincare.identifiers import uuid7
 from skincare.orders.models import OrderStatus
 from skincare.payments.models import EventId, EventStatus
 from skincare.payments.settlement import AnomalyKind, AskedRefund, PaymentEvent, Settlement, settle
+from tests.support.randomness import examples
 
 TOTAL = 150_000
 START = datetime(2026, 1, 15, 3, 0, tzinfo=UTC)
@@ -103,7 +104,7 @@ def in_money(settlement: Settlement) -> tuple[Any, ...]:
 
 
 class TestAnySetOfEvents:
-    @settings(max_examples=300)
+    @settings(max_examples=examples(300))
     @given(history=histories(), asked=requests(), status=STATES, data=st.data())
     def test_adds_up_to_the_same_in_any_order_and_after_any_steps(
         self, history: list[PaymentEvent], asked: dict[str, AskedRefund], status: OrderStatus, data: st.DataObject
@@ -117,7 +118,7 @@ class TestAnySetOfEvents:
         ended = settle(now, TOTAL, reported, asked=asked)
         assert what_people_see(ended) == what_people_see(expected)
 
-    @settings(max_examples=200)
+    @settings(max_examples=examples(200))
     @given(history=histories(), asked=requests(), status=STATES, data=st.data())
     def test_means_the_same_whatever_its_events_and_gateways_are_called(
         self, history: list[PaymentEvent], asked: dict[str, AskedRefund], status: OrderStatus, data: st.DataObject
@@ -158,7 +159,7 @@ class TestAnySetOfEvents:
 
 
 class TestTheMoney:
-    @settings(max_examples=300)
+    @settings(max_examples=examples(300))
     @given(history=histories(), asked=requests(), status=STATES)
     def test_is_kept_or_to_be_given_back_or_gone_and_never_twice(
         self, history: list[PaymentEvent], asked: dict[str, AskedRefund], status: OrderStatus
@@ -175,7 +176,7 @@ class TestTheMoney:
             tasks = [each.give_back_rupiah for each in ended.anomalies if each.event.transaction == payment.transaction]
             assert sum(tasks) == (0 if payment.pays_order else payment.left_rupiah)
 
-    @settings(max_examples=300)
+    @settings(max_examples=examples(300))
     @given(history=histories(), asked=requests(), status=STATES)
     def test_decides_the_state_as_the_page_says(
         self, history: list[PaymentEvent], asked: dict[str, AskedRefund], status: OrderStatus

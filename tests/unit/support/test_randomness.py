@@ -13,7 +13,8 @@ from tests.support.randomness import USUAL, shuffled
 pytest_plugins = ["pytester"]
 
 TESTS = """
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
+from tests.support.randomness import examples
 
 def test_a(): ...
 def test_b(): ...
@@ -28,8 +29,16 @@ drawn = []
 def test_property(n):
     drawn.append(n)
 
+dear = []
+
+@settings(max_examples=examples(5))
+@given(st.integers(0, 10**9))
+def test_dear_property(n):
+    dear.append(n)
+
 def teardown_module():
     print("\\ndrawn", len(drawn), drawn[-3:])
+    print("\\ndrawn dearly", len(dear), dear[-3:])
 """
 
 
@@ -81,7 +90,9 @@ class TestARun:
             "test_c",
             "test_kills",
             "test_property",
+            "test_dear_property",
         ]
+        assert any(line.startswith("drawn dearly 5 ") for line in first)
         assert f"tried 3 times from {USUAL}" in first
         assert said(suite) == first
 
@@ -93,7 +104,7 @@ class TestARun:
     def test_in_several_processes_has_one_seed(self, suite: pytest.Pytester) -> None:
         """Each would refuse to run in another order than its neighbour's."""
         done = run(suite, "-p", "xdist", "-n", "2", "--seed=random")
-        done.assert_outcomes(passed=5)
+        done.assert_outcomes(passed=6)
 
     def test_does_not_begin_with_a_seed_that_is_none(self, suite: pytest.Pytester) -> None:
         done = run(suite, "--seed=seven")
@@ -104,9 +115,14 @@ class TestARun:
 class TestALongRun:
     def test_holds_what_draws_and_tries_more_often(self, suite: pytest.Pytester) -> None:
         lines = said(suite, "--long", "--seed=1")
-        assert {line.split()[0] for line in lines if line.startswith("test_")} == {"test_kills", "test_property"}
+        assert {line.split()[0] for line in lines if line.startswith("test_")} == {
+            "test_kills",
+            "test_property",
+            "test_dear_property",
+        }
         assert "tried 50 times from 1" in lines
         assert any(line.startswith("drawn 1000 ") for line in lines)
+        assert any(line.startswith("drawn dearly 50 ") for line in lines)
 
 
 @dataclass(frozen=True)

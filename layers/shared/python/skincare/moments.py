@@ -16,6 +16,8 @@ _TYPED = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[ T]([0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?))?"
     r" ?(WIB|UTC|Z|[+-][0-9]{2}:?[0-9]{2}|)"
 )
+_SPAN = re.compile(r"([0-9]{1,6})(min|h|d)")
+_UNITS = {"min": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
 
 
 def shown(moment: datetime) -> str:
@@ -46,6 +48,14 @@ def read_moment(text: str) -> datetime:
         return (read if read.tzinfo else read.replace(tzinfo=_ZONES[zone])).astimezone(UTC)
     except (ValueError, OverflowError):
         raise ValueError("must be a time such as 2026-11-30 22:27:52 WIB; without a zone it is WIB") from None
+
+
+def read_span(text: str) -> timedelta:
+    """Return the span of time that somebody has typed: a whole number of `min`, `h` or `d`. Raises `ValueError`."""
+    typed = _SPAN.fullmatch("".join(text.lower().split()))
+    if typed is None:
+        raise ValueError("must be a span of time such as 2d, 12h or 30min")
+    return int(typed[1]) * _UNITS[typed[2]]
 
 
 def _plain(moment: datetime) -> str:

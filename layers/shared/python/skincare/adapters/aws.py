@@ -5,8 +5,9 @@ import threading
 from typing import Any
 from urllib.parse import urlsplit
 
-from skincare.adapters.json_api import JsonApi, Origin, Timeouts
+from skincare.adapters.json_api import JsonApi, Origin
 from skincare.config import AwsKeys
+from skincare.http_client import Timeouts
 
 __all__ = ["AwsSession", "Timeouts"]
 

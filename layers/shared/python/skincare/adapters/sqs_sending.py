@@ -5,8 +5,9 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from skincare.adapters.json_api import Answer, JsonApi, NoAnswer
+from skincare.adapters.json_api import JsonApi
 from skincare.adapters.sqs_errors import CallFailed
+from skincare.http_client import Answer, NoAnswer
 
 if TYPE_CHECKING:
     from types_boto3_sqs.type_defs import SendMessageBatchRequestEntryTypeDef

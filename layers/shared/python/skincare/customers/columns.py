@@ -81,6 +81,7 @@ PERSONAL: Mapping[str, Mapping[str, Personal]] = {
     },
     "reconciliation_findings": {"subject": _kept(_TRANSACTION)},
     "customer_requests": {"user_id": _removed("an unfinished request names the account, a finished one does not")},
+    "dead_letter_acknowledgements": {"claimed_identity": _staff(_ON_CALL), "reason": _staff(_ON_CALL)},
     "operations_audit": {
         "claimed_identity": _staff(_ON_CALL),
         "reason": _staff(_ON_CALL),
@@ -110,6 +111,10 @@ NOT_PERSONAL: Mapping[str, str] = {
         " taken_at sends attempts crashes budget_from retry_at lease_token leased_at lease_until release dead_letter_no"
         " first_failed_at last_failed_at error_class error_message finished_at"
     ),
+    "job_schedule": "look_at job_id",
+    "job_keys": "unique_key job_id",
+    "dead_jobs": "job_id",
+    "dead_letter_acknowledgements": "job_id dead_letter_no acknowledged_at expires_at",
     "job_attempts": "id job_id started_at finished_at outcome error_class error_message release",
     "order_notifications": "order_id notification_type status reason created_at",
     "suppressed_recipients": "id reason created_at lifted_at",

@@ -1,7 +1,9 @@
 """Brings a database's schema up to this release: numbered files for tables and data, one file for each function.
 
 The files of `migrations/` are applied forward only, each once, each in its own transaction. The functions and triggers
-of `functions/` are applied again whenever their version rises, in the transaction of the last numbered file.
+of `functions/` are applied again whenever their version rises, in the transaction of the last numbered file. A numbered
+file that begins with `-- With name.sql, other.sql:` has these functions installed in its own transaction: for a table
+that a trigger must keep from its first row on.
 
 A numbered file that begins with `-- Outside of a transaction` is for what PostgreSQL does only there, such as making an
 index while others write. Each of its statements stands by itself and may run again after a failure.
@@ -32,7 +34,7 @@ class MigrationChanged(PermanentError):
 def migrate(
     conninfo: str, tables: Sequence[Migration] | None = None, routines: Sequence[Function] | None = None
 ) -> list[str]:
-    """Apply what is not applied yet and return those files' names, tables first.
+    """Apply what is not applied yet and return those files' names in that order.
 
     `tables` and `routines` are this release's files unless a test brings its own. Safe to run from several processes
     at once: an advisory lock lets one work and the others find nothing left. An older release neither undoes a newer
@@ -52,11 +54,15 @@ def migrate(
         if not pending and _is_newer(conn, tables):
             # A newer release may have given a function up that this one has: it knows why.
             return []
+        applied = []
         for each in pending[:-1]:
-            _apply(conn, each, [])
+            brought = [routine for routine in changed if routine.name in each.brings]
+            changed = [routine for routine in changed if routine not in brought]
+            _apply(conn, each, brought)
+            applied += [each.name, *(routine.name for routine in brought)]
         if pending or changed:
             _apply(conn, pending[-1] if pending else None, changed)
-        return [each.name for each in pending] + [each.name for each in changed]
+        return [*applied, *(each.name for each in pending[-1:]), *(each.name for each in changed)]
 
 
 def _make_ledger(conn: Connection) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 _OUTSIDE = "-- Outside of a transaction"
+_WITH = re.compile(r"-- With ([^:]+):")
 _END_OF_STATEMENT = re.compile(r";\s*$", re.MULTILINE)
 _VERSION = re.compile(r"-- Version ([1-9]\d*)\.$", re.MULTILINE)
 
@@ -26,6 +27,12 @@ class Migration:
     def is_outside(self) -> bool:
         """Whether its statements run one by one and outside of a transaction."""
         return self.text.startswith(_OUTSIDE)
+
+    @property
+    def brings(self) -> frozenset[str]:
+        """The function files that its first lines name: they are installed in its own transaction."""
+        named = _WITH.match(self.text)
+        return frozenset(re.findall(r"\w+\.sql", named[1])) if named else frozenset()
 
     def statements(self) -> list[str]:
         return _END_OF_STATEMENT.split(self.text)

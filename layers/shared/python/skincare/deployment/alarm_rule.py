@@ -30,6 +30,8 @@ class AlarmRule:
     """The least threshold, however small the whole is."""
     counts: str = ""
     """What the threshold counts, `s` seconds; without it, how often something happened in a period."""
+    adds_up: bool = False
+    """Of a metric of ours: whether the values of a period are added; otherwise the largest counts."""
     period: timedelta = COUNTING
     periods: int = 1
     of: int | None = None

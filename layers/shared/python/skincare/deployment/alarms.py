@@ -6,14 +6,28 @@ from skincare.deployment import log_events
 from skincare.deployment.alarm_rule import COUNTING, MINUTE, AlarmRule
 from skincare.deployment.metrics import Metric
 
+DEAD_JOBS = AlarmRule(
+    name="dead-jobs",
+    metric=Metric.UNACKNOWLEDGED_DEAD_JOBS,
+    threshold=1,
+    counts="jobs",
+    per_queue=True,
+    broke="Jobs of the queue {queue} were given up, and nobody has acknowledged it.",
+    impact="{impact}",
+    runbook="dead-letters",
+    first="skincare dlq list --stage {stage}",
+)
 DEAD_LETTERS = AlarmRule(
     name="dead-letters",
+    # Messages beyond the acknowledged jobs of the ledger, or all of them while the relay tells of none.
     threshold=1,
     counts="messages",
     # The relay hides dead letters while it looks through them, so a single minute may show none.
     period=COUNTING,
+    # Late on purpose: the relay has many runs to clear what is outdated, and `dead-jobs` has told of the rest.
+    periods=12,
     per_queue=True,
-    broke="Jobs of the queue {queue} were given up and lie on its dead-letter queue.",
+    broke="For {lasting} messages have lain on the dead-letter queue of {queue} that no acknowledged job explains.",
     impact="{impact}",
     runbook="dead-letters",
     first="skincare dlq list --stage {stage}",
@@ -36,6 +50,7 @@ ITEMS_FAILED = AlarmRule(
     name="items-failed",
     metric=Metric.ITEMS_FAILED,
     threshold=20,
+    adds_up=True,
     periods=3,
     per_queue=True,
     broke="Jobs of the queue {queue} fail, {threshold} or more in {every}, again and again.",

@@ -53,6 +53,8 @@ class Function:
     """The queues of the jobs that it sets off or publishes."""
     dead_letters_of: tuple[QueueName, ...] = ()
     """The queues whose dead-letter queue it uses."""
+    packages: str | None = None
+    """The file in requirements/ of what it loads beside the layer: that is part of its code, and of no other."""
     drains: QueueName | None = None
     impact: str | None = None
     """What follows when it fails: a sentence for the mails of its alarms. None: it has none, for somebody waits."""
@@ -151,6 +153,7 @@ _OF_A_WORKER: dict[QueueName, tuple[Setting, ...]] = {
     QueueName.NOTIFICATIONS: (*MAIL, *CONTACT),
     QueueName.DOCUMENTS: (*FILES, *CONTACT, *TAX),
 }
+_PACKAGES = {QueueName.DOCUMENTS: "documents"}
 _SETS_OFF = {QueueName.PAYMENTS: tuple(QueueName)}
 """A payment is followed by a mail and an invoice."""
 
@@ -166,6 +169,7 @@ def _worker(queue: QueueName) -> Function:
         memory_mb=limits.memory_mb,
         database_connections=limits.database_connections,
         settings=(*TOKEN_LOGIN, *WORKER, *_OF_A_WORKER.get(queue, ())),
+        packages=_PACKAGES.get(queue),
         drains=queue,
         sends_to=_SETS_OFF.get(queue, ()),
         # For messages that belong to no job. All others are the relay's.

@@ -27,6 +27,11 @@ class Metric(StrEnum):
     ITEMS_FAILED = "ItemsFailed"
     """Messages that come again because something failed, and not because it was too early for them."""
 
+    # Per stage and queue, measured once a minute.
+    UNACKNOWLEDGED_DEAD_JOBS = "UnacknowledgedDeadJobs"
+    """Dead jobs that nobody has acknowledged, or no longer."""
+    ACKNOWLEDGED_DEAD_JOBS = "AcknowledgedDeadJobs"
+
     # Per stage, measured once a minute.
     OUTBOX_LATENESS = "OutboxLateness"
     """Seconds by which the job that has waited longest is late for SQS; 0 where none is."""

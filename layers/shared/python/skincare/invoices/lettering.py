@@ -1,6 +1,12 @@
-"""Text as a document can show it: in the embedded fonts, with a box for what they lack, on lines that fit."""
+"""Text as a document can show it: in the embedded fonts, with a box for what they lack, on lines that fit.
 
+What is read from right to left is left to two libraries, which are packages of the documents worker only and loaded
+for the first such text.
+"""
+
+import re
 import unicodedata
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -14,9 +20,14 @@ _FONTS = Path(__file__).parent / "fonts"
 BOX = "\N{WHITE SQUARE}"
 """Stands for each character that a font lacks."""
 
-_RIGHT_TO_LEFT = frozenset({"R", "AL"})
-_NUMBERS = frozenset({"EN", "AN"})
-_TURNED = _RIGHT_TO_LEFT | _NUMBERS | {"NSM"}
+# The blocks that have right-to-left letters, and the numbers that go with them.
+_MAY_TURN = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff\U0001e800-\U0001efff]")
+
+_MIRRORED = dict(zip("()[]{}<>«»", ")(][}{><»«", strict=True))
+_BRACKET = f"[{re.escape(''.join(_MIRRORED))}]"
+# It is a mark, so it comes to stand before a bracket that was turned, and after any other. No text has it any more.
+_PROBE = "\N{COMBINING GRAPHEME JOINER}"
+_PROBED = re.compile(f"({_BRACKET}){_PROBE}|{_PROBE}({_BRACKET})")
 
 
 class Typeface:
@@ -34,10 +45,11 @@ class Typeface:
     def known(self, text: str) -> str:
         """Return a text as one line of characters that this font has.
 
-        Composed, so that a letter and its marks are one glyph; what shows nothing, such as a joiner of
-        emoji or the selector of a letter's variant, is left out.
+        Composed, so that a letter and its marks are one glyph, and Arabic letters in their joined forms. What shows
+        nothing, such as a joiner of emoji or the selector of a letter's variant, is left out after its effect.
         """
-        seen = (each for each in without_zero_width(one_line(text)) if unicodedata.category(each) != "Cf")
+        composed = joined(unicodedata.normalize("NFC", one_line(text)))
+        seen = (each for each in without_zero_width(composed) if unicodedata.category(each) != "Cf")
         shown = unicodedata.normalize("NFC", "".join(seen))
         glyphs = self._font.face.charToGlyph
         characters = [each if ord(each) in glyphs else None for each in shown]
@@ -71,44 +83,33 @@ class Typeface:
         return pieces
 
 
+def joined(text: str) -> str:
+    """Return the text with Arabic letters in the forms that they take beside each other."""
+    return _joiner()(text) if _MAY_TURN.search(text) else text
+
+
 def from_left_to_right(text: str) -> str:
-    """Return a line in the order in which its characters stand on paper: right-to-left words are turned round.
+    """Return a line in the order in which its characters stand on paper, brackets mirrored.
 
-    Of the bidirectional algorithm (UAX 9) this is what names need: the line itself runs from left to right, a
-    number keeps its inner order, and what stands between right-to-left words or numbers after them is turned
-    with them. Arabic letters are not joined.
+    That of the bidirectional algorithm (UAX 9) in a line that itself runs from left to right. Marks of turned letters
+    come to stand before them, as the fonts shape them. Mirroring (rule L4) the library leaves to us.
     """
-    kinds = [unicodedata.bidirectional(each) for each in text]
-    line, start = "", 0
-    while start < len(text):
-        end = start
-        if kinds[start] in _RIGHT_TO_LEFT:
-            for position in range(start, len(text)):
-                if kinds[position] == "L":
-                    break
-                if kinds[position] in _TURNED:
-                    end = position
-            line += "".join(reversed(_units(text[start : end + 1])))
-        else:
-            line += text[start]
-        start = end + 1
-    return line
+    if not _MAY_TURN.search(text):
+        return text
+    from bidi import get_display
+
+    shown = get_display(re.sub(_BRACKET, rf"\g<0>{_PROBE}", text), base_dir="L")
+    return _PROBED.sub(lambda found: found[1] or _MIRRORED[found[2]], shown)
 
 
-def _units(text: str) -> list[str]:
-    """Split a right-to-left stretch into what keeps its inner order: numbers, and letters with their marks."""
-    units: list[str] = []
-    for character in text:
-        kind = unicodedata.bidirectional(character)
-        is_number = kind in _NUMBERS and bool(units) and units[-1][-1].isdigit()
-        if units and (kind == "NSM" or is_number):
-            units[-1] += character
-        else:
-            units.append(_MIRRORED.get(character, character))
-    return units
+@cache
+def _joiner() -> Callable[[str], str]:
+    from arabic_reshaper import ArabicReshaper
 
-
-_MIRRORED = dict(zip("()[]{}<>«»", ")(][}{><»«", strict=True))
+    # Vowel signs are part of a name. The one sign for the word Allah would leave out letters of names that begin so.
+    options = {"delete_harakat": False, "support_ligatures": True, "ARABIC LIGATURE ALLAH": False}
+    joiner: Callable[[str], str] = ArabicReshaper(options).reshape
+    return joiner
 
 
 @cache

@@ -172,6 +172,19 @@ class ExpireOrder(JobPayload):
         return f"{self.job_type}:{self.order_number}"
 
 
+class ClosePayments(JobPayload):
+    """Let nobody pay an order any more that takes no more money."""
+
+    job_type: ClassVar[str] = "close_payments"
+    queue: ClassVar[QueueName] = QueueName.PAYMENTS
+    budget: ClassVar[timedelta] = timedelta(hours=72)
+    run_again: ClassVar[RunAgain] = RunAgain(
+        safe=True, why="closes what is still open at the gateway, and nothing of an order that is pending"
+    )
+
+    order_number: OrderNumberText
+
+
 class SendRefund(JobPayload):
     """Ask a payment gateway to give money back."""
 

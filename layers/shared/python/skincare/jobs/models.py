@@ -141,6 +141,26 @@ class Backlog:
 
 
 @dataclass(frozen=True)
+class Acknowledgement:
+    """That somebody knows of a dead job, and why it may wait until then."""
+
+    by: str
+    """Who, as they claimed; the audit leads to the proof."""
+    reason: str
+    at: datetime
+    until: datetime
+
+
+@dataclass(frozen=True)
+class DeadCount:
+    """How many jobs of a queue are dead, by whether somebody has acknowledged that."""
+
+    queue: str
+    unacknowledged: int
+    acknowledged: int
+
+
+@dataclass(frozen=True)
 class JobRow:
     """A job as people list it. Times carry their zone.
 

@@ -17,6 +17,7 @@ from skincare.jobs.retry import TimeLeft
 from skincare.observability import describe, logger
 
 TAKE_LIMIT = 500
+_TIDY_LIMIT = 1000
 _ENOUGH_TIME = timedelta(seconds=10)
 _FOREIGN = SweepVerdict.FOREIGN
 _HIDDEN = timedelta(seconds=60)
@@ -53,6 +54,7 @@ def run_relay(
         with database.connection() as conn:
             for periodic_job in periodic_jobs:
                 timers.insert_daily(conn, new_job_id(), periodic_job)
+    _tidy(database, time_left)
     open_queues = set(queues)
     while open_queues and time_left() > _ENOUGH_TIME:
         with database.connection() as conn:
@@ -78,6 +80,13 @@ def run_relay(
         swept=report.swept,
     )
     return report
+
+
+def _tidy(database: Database, time_left: TimeLeft) -> None:
+    while time_left() > _ENOUGH_TIME:
+        with database.connection() as conn:
+            if outbox.tidy_schedule(conn, limit=_TIDY_LIMIT) < _TIDY_LIMIT:
+                return
 
 
 def sweep(

@@ -1,6 +1,7 @@
 """What the on-call engineer may change. Each change and its audit are one transaction."""
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -67,6 +68,24 @@ class Changes:
         """
         request = {"deaths": _keyed(dead_letter_nos), "even_paid": even_paid}
         return self._do("discard", request, lambda conn: changes.discard(conn, dead_letter_nos, even_paid=even_paid))
+
+    def acknowledge(self, dead_letter_nos: Mapping[JobId, int], *, lasts: timedelta) -> Change:
+        """Note that somebody knows of dead jobs that still have the dead letter that was looked at."""
+        request = {"deaths": _keyed(dead_letter_nos), "lasts_s": int(lasts.total_seconds())}
+        identity, reason = self._caller.claimed_identity, self._reason
+        assert reason is not None  # noqa: S101  the request has it
+        return self._do(
+            "acknowledge",
+            request,
+            lambda conn: changes.acknowledge(
+                conn, dead_letter_nos, claimed_identity=identity, reason=reason, lasts=lasts
+            ),
+        )
+
+    def unacknowledge(self, dead_letter_nos: Mapping[JobId, int]) -> Change:
+        """Take back that somebody knows of these dead letters: they count for the alarm again."""
+        request = {"deaths": _keyed(dead_letter_nos)}
+        return self._do("unacknowledge", request, lambda conn: changes.unacknowledge(conn, dead_letter_nos))
 
     def cancel(self, job_ids: Sequence[JobId], *, even_paid: bool) -> Change:
         """Cancel jobs that are not finished; payment events as with `discard`."""

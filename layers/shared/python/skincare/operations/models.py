@@ -3,12 +3,12 @@
 These classes are also the answers of the function `oncall`; a field is added, never renamed.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from skincare.jobs.models import JobRow, QuarantinedMessage
+from skincare.jobs.models import Acknowledgement, JobRow, QuarantinedMessage
 
 
 @dataclass(frozen=True)
@@ -17,63 +17,6 @@ class Caller:
 
     claimed_identity: str
     invocation_id: str
-
-
-@dataclass(frozen=True)
-class DeadGroup:
-    """Dead jobs of one type that died of the same class of error."""
-
-    job_type: str
-    error_class: str
-    count: int
-    oldest_failed_at: datetime
-    newest_failed_at: datetime
-    orders: int
-    """How many orders are affected."""
-    order_numbers: Sequence[str]
-    """Some of them."""
-    safe: bool = False
-    """Whether running them again does no harm; `why` says why."""
-    why: str = ""
-
-
-@dataclass(frozen=True)
-class DeadList:
-    """Everything that waits for a person because of a dead-letter queue."""
-
-    groups: tuple[DeadGroup, ...]
-    quarantined: tuple[QuarantinedMessage, ...]
-
-
-@dataclass(frozen=True)
-class DeadJob:
-    """One dead job. `dead_letter_no` says which of its dead letters was looked at."""
-
-    id: str
-    job_type: str
-    queue: str
-    state: str
-    dead_letter_no: int
-    error_class: str
-    error_message: str
-    attempts: int
-    crashes: int
-    first_failed_at: datetime
-    last_failed_at: datetime
-    order_number: str | None
-    request_id: str | None
-    release: str | None
-    safe: bool = False
-    past_use: str | None = None
-    """Why a run would find nothing left to do."""
-
-
-@dataclass(frozen=True)
-class DeadPage:
-    """Dead jobs in the order of their ids; the next page begins after the last one. `more` may be wrong once."""
-
-    jobs: tuple[DeadJob, ...]
-    more: bool
 
 
 @dataclass(frozen=True)
@@ -119,6 +62,7 @@ class JobTimeline:
     past_use: str | None
     attempts: tuple[JobAttempt, ...]
     order: OrderTimeline | None
+    acknowledgement: Acknowledgement | None = None
 
 
 @dataclass(frozen=True)

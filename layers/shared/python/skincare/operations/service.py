@@ -9,10 +9,10 @@ from skincare.identifiers import JobId, OrderNumber
 from skincare.jobs.catalog import RUN_AGAIN, UNKNOWN_TYPE, RunAgain
 from skincare.jobs.models import JobState
 from skincare.jobs.repository import operations, quarantine
+from skincare.jobs.repository.acknowledgements import acknowledgements
 from skincare.jobs.retry import CRASH_LIMIT, CRASHED
+from skincare.operations.dead_letters import DeadList, DeadPage
 from skincare.operations.models import (
-    DeadList,
-    DeadPage,
     IdMatches,
     JobPage,
     Jobs,
@@ -45,11 +45,13 @@ def list_dead(database: Database) -> DeadList:
     """Return dead jobs by type and error, and the messages in quarantine."""
     with database.connection() as conn:
         groups = dead_jobs.groups(conn)
+        acknowledged = dead_jobs.acknowledged(conn, limit=LIST_LIMIT)
         messages = quarantine.waiting(conn, limit=LIST_LIMIT)
     advised = [(group, run_again(group.job_type, group.error_class)) for group in groups]
     return DeadList(
         tuple(replace(group, safe=again.safe, why=again.why) for group, again in advised),
         tuple(messages),
+        tuple(acknowledged),
     )
 
 
@@ -57,15 +59,17 @@ def find_dead(database: Database, which: Which, *, after: UUID | None, limit: in
     """Return a page of dead jobs, each with what a person should know before it runs again."""
     with database.connection() as conn:
         found = dead_jobs.find(conn, which, after=after, limit=limit)
-        past_use = dead_jobs.obsolete_reasons(conn, [JobId(UUID(job.id)) for job in found])
+        ids = [JobId(UUID(job.id)) for job in found]
+        past_use, acknowledged = dead_jobs.obsolete_reasons(conn, ids), acknowledgements(conn, ids)
     return DeadPage(
         tuple(
             replace(
                 job,
                 safe=run_again(job.job_type, job.error_class).safe,
-                past_use=past_use.get(JobId(UUID(job.id))),
+                past_use=past_use.get(job_id),
+                acknowledgement=acknowledged.get(job_id),
             )
-            for job in found
+            for job_id, job in zip(ids, found, strict=True)
         ),
         more=len(found) == limit,
     )
@@ -115,6 +119,7 @@ def job_timeline(database: Database, job_id: JobId) -> JobTimeline | None:
             past_use=dead_jobs.obsolete_reasons(conn, [job_id]).get(job_id),
             attempts=tuple(timelines.attempts(conn, job_id)),
             order=timelines.order(conn, OrderNumber(job.order_number)) if job.order_number else None,
+            acknowledgement=acknowledgements(conn, [job_id]).get(job_id),
         )
 
 

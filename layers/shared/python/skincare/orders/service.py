@@ -5,7 +5,7 @@ from skincare.carts.models import MAX_LINES
 from skincare.database.connection import Database
 from skincare.errors import SkincareError
 from skincare.identifiers import OrderNumber, UserId, new_job_id, new_order_number
-from skincare.jobs.catalog import SendOrderCancelledEmail
+from skincare.jobs.catalog import ClosePayments, SendOrderCancelledEmail
 from skincare.jobs.models import DueJob
 from skincare.jobs.publisher import Publisher
 from skincare.jobs.repository import outbox
@@ -107,22 +107,27 @@ def cancel_order(
     publisher: Publisher,
     request_id: str | None = None,
 ) -> Order:
-    """Cancel the caller's order and return it, with the mail that says so; a cancelled order stays cancelled.
+    """Cancel the caller's order and return it; a cancelled order stays cancelled.
+
+    With it, jobs are enqueued that say so by mail and that close its payments at their gateways.
 
     Raises `OrderUnknown`, and `OrderNotCancellable` once money has moved or time has run out.
     """
-    mails: list[DueJob] = []
+    jobs: list[DueJob] = []
     with database.connection() as conn:
         with conn.transaction():
             status, is_new = repository.cancel_now(conn, user_id, order_number) or (None, False)
             if is_new:
-                mail = SendOrderCancelledEmail(order_number=order_number)
-                mails = outbox.insert_all(conn, [mail], order_number=order_number, request_id=request_id)
+                payloads = (
+                    ClosePayments(order_number=order_number),
+                    SendOrderCancelledEmail(order_number=order_number),
+                )
+                jobs = outbox.insert_all(conn, payloads, order_number=order_number, request_id=request_id)
         if status not in {None, OrderStatus.CANCELLED}:
             raise OrderNotCancellable(order_number, str(status))
         order = repository.find(conn, user_id, order_number)
-    if mails:
-        publisher.publish_now(mails)
+    if jobs:
+        publisher.publish_now(jobs)
     if order is None:
         raise OrderUnknown
     return order

@@ -9,13 +9,21 @@ from functools import partial
 from skincare.database.connection import Connection, Database, LockUnavailable
 from skincare.identifiers import OrderNumber, is_order_number, new_job_id, uuid7
 from skincare.invoices import repository as invoices
-from skincare.jobs.catalog import ExpireOrder, GenerateInvoicePdf, ProcessPayment, SendPaymentReceivedEmail
+from skincare.jobs.catalog import (
+    ClosePayments,
+    ExpireOrder,
+    GenerateInvoicePdf,
+    JobPayload,
+    ProcessPayment,
+    SendPaymentReceivedEmail,
+)
 from skincare.jobs.models import DueJob
 from skincare.jobs.publisher import Publisher
 from skincare.jobs.repository import outbox, timers
 from skincare.observability import logger
 from skincare.orders.models import OrderStatus
 from skincare.payments import confirmation, json_fields, repository
+from skincare.payments.closing import repository as closing
 from skincare.payments.errors import (
     EventOverdue,
     EventUnconfirmed,
@@ -27,9 +35,11 @@ from skincare.payments.errors import (
 from skincare.payments.gateways.webhooks import READERS
 from skincare.payments.models import EventId, EventState, EventStatus, GatewayEvent, Webhook
 from skincare.payments.orphans import repository as orphans
+from skincare.payments.ours import NOT_OUR_FORM, of_our_form, of_our_merchant
 from skincare.payments.ports import Gateway, Gateways, SecretStore
 from skincare.payments.refund_effects.service import follow_up
 from skincare.payments.refunds import repository as refunds
+from skincare.payments.refunds.service import book
 from skincare.payments.repository import LockedOrder
 from skincare.payments.settlement import Anomaly, AnomalyKind, PaymentEvent, Settlement, settle
 from skincare.payments.unknown_statuses import repository as unknown_statuses
@@ -41,7 +51,6 @@ _ANSWER_WITHIN_S = 2.5
 # Shorter than the budget by more than the longest backoff: the last tries know that they are the last.
 _EVENT_FITS_WITHIN = ProcessPayment.budget - timedelta(minutes=15)
 _UNCONFIRMED = "its gateway never confirmed it"
-_NOT_OURS = "its order number is not of our form"
 OVERDUE_FLAWS = frozenset({_UNCONFIRMED, orphans.FLAW})
 """Why events are set aside that another try may apply."""
 
@@ -69,8 +78,8 @@ def receive(
     gateway = READERS.get(gateway_name)
     if gateway is None:
         raise GatewayUnknown
-    event = _of_our_merchant(_verified(gateway, webhook, secrets, now), (merchant_ids or {}).get(gateway_name))
-    event = _of_our_form(event)
+    event = of_our_merchant(_verified(gateway, webhook, secrets, now), (merchant_ids or {}).get(gateway_name))
+    event = of_our_form(event)
     event_id = EventId(uuid7())
     store = partial(
         repository.store,
@@ -145,15 +154,17 @@ def _apply(event_id: EventId, *, database: Database, gateways: Gateways) -> list
         if _comes_back(order, settlement):
             settlement = _reported_as_refunded(settlement, applied)
         anomalies = repository.save(conn, order, settlement, event_id=event_id)
-        refunds.book(conn, order.id, settlement.payments)
+        book(conn, order.id, settlement.payments)
         set_aside = unknown_statuses.set_aside(conn, order_number) if applied.status is EventStatus.PAID else []
         jobs: list[DueJob] = []
         if _becomes_paid(order, settlement):
             timers.cancel(conn, ExpireOrder(order_number=order_number).unique_key)
-            payloads = (
+            payloads: list[JobPayload] = [
                 SendPaymentReceivedEmail(order_number=order_number),
                 GenerateInvoicePdf(order_number=order_number),
-            )
+            ]
+            if closing.may_take_money(conn, order.id):
+                payloads.append(ClosePayments(order_number=order_number))
             jobs = outbox.insert_all(conn, payloads, order_number=order_number, request_id=order.request_id)
             # Last, because every other payment waits for the year's row until we commit.
             invoices.take_number(conn, order.id)
@@ -190,8 +201,8 @@ def _leave_without_order(conn: Connection, event: PaymentEvent) -> list[DueJob]:
     An order is committed before any gateway hears of it: trying again in a minute would not find it either.
     """
     if not is_order_number(event.order_number):
-        repository.quarantine(conn, event.event_id, flaw=_NOT_OURS)
-        logger.error("payment.event_quarantined", event_id=event.event_id, flaw=_NOT_OURS)
+        repository.quarantine(conn, event.event_id, flaw=NOT_OUR_FORM)
+        logger.error("payment.event_quarantined", event_id=event.event_id, flaw=NOT_OUR_FORM)
     else:
         logger.warning("payment.event_without_order", event_id=event.event_id, order_number=event.order_number)
     return []
@@ -270,19 +281,6 @@ def _read_by_known_secrets(gateway: Gateway, webhook: Webhook, secrets: SecretSt
         if renewed == known:
             raise
         return gateway.read(webhook, renewed, now)
-
-
-def _of_our_merchant(event: GatewayEvent, ours: str | None) -> GatewayEvent:
-    if ours is None or event.merchant_id in {None, ours}:
-        return event
-    return replace(event, flaw="it is about another merchant")
-
-
-def _of_our_form(event: GatewayEvent) -> GatewayEvent:
-    """Flaw an event that would wait for an order that can never come; what sets nothing off may name anything."""
-    if event.state is not EventState.RECEIVED or event.report is None or is_order_number(event.report.order_number):
-        return event
-    return replace(event, flaw=_NOT_OURS)
 
 
 def _log(gateway: str, event: GatewayEvent, event_id: EventId, *, is_new: bool) -> None:

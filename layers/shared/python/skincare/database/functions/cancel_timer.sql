@@ -1,4 +1,4 @@
--- Version 1.
+-- Version 2.
 --
 -- Calls off the unfinished job of a key; one that runs finishes, and its settle hits no row.
 CREATE OR REPLACE FUNCTION cancel_timer(p_unique_key text) RETURNS boolean
@@ -6,7 +6,7 @@ LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE jobs j SET state = 'cancelled', publish_at = NULL, retry_at = NULL, finished_at = now(),
         lease_token = NULL, leased_at = NULL, lease_until = NULL
-    WHERE j.unique_key = p_unique_key AND j.publish_at IS NOT NULL;
+    WHERE j.id = (SELECT k.job_id FROM job_keys k WHERE k.unique_key = p_unique_key) AND j.publish_at IS NOT NULL;
     RETURN FOUND;
 END
 $$;

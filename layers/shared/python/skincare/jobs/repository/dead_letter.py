@@ -4,25 +4,23 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from psycopg import Connection
-from psycopg.sql import SQL
 
 from skincare.identifiers import JobId
 from skincare.jobs.catalog import JobPayload
 from skincare.jobs.models import SweepVerdict
-from skincare.jobs.repository import DIES, LONGEST_REASON
+from skincare.jobs.repository import LONGEST_REASON
 
 
 def dead_letter_unreadable(conn: Connection, job_id: JobId, *, error_class: str, error_message: str) -> bool:
     """Dead-letter a live job whose messages no worker can read; False where no such job waits."""
-    return (
-        conn.execute(
-            SQL("""
-            UPDATE jobs j SET {dies}, error_class = %(error_class)s, error_message = %(error_message)s
-            WHERE id = %(id)s AND state IN ('pending', 'queued', 'retry_waiting')""").format(dies=DIES),
-            {"id": job_id, "error_class": error_class, "error_message": error_message[:LONGEST_REASON]},
-        ).rowcount
-        == 1
-    )
+    row = conn.execute(
+        """
+        SELECT dead_letter_job(id, %(error_class)s, %(error_message)s) FROM (
+            SELECT id FROM jobs WHERE id = %(id)s AND state IN ('pending', 'queued', 'retry_waiting') FOR UPDATE
+        ) waits""",
+        {"id": job_id, "error_class": error_class, "error_message": error_message[:LONGEST_REASON]},
+    ).fetchone()
+    return row is not None and bool(row[0])
 
 
 def sweep(
@@ -35,7 +33,7 @@ def sweep(
     dead letter stays; copies of finished jobs and of earlier dead letters go.
     """
     cur = conn.execute(
-        SQL("""
+        """
         WITH found AS (
             SELECT * FROM unnest(%(ids)s::uuid[], %(numbers)s::integer[])
                 WITH ORDINALITY AS f (id, dead_letter_no, position)
@@ -44,7 +42,7 @@ def sweep(
         ), locked AS (
             SELECT j.* FROM jobs j WHERE j.id = ANY (%(ids)s::uuid[]) ORDER BY j.id FOR UPDATE
         ), judged AS (
-            SELECT f.position, l.id, CASE
+            SELECT f.position, l.id, l.error_class, l.error_message, CASE
                 WHEN l.id IS NULL THEN 'foreign'
                 WHEN l.state IN ('completed', 'cancelled') THEN 'delete'
                 WHEN l.state = 'dead_letter'
@@ -56,18 +54,20 @@ def sweep(
                 ELSE 'republish'
             END AS verdict
             FROM found f LEFT JOIN locked l ON l.id = f.id LEFT JOIN budget b ON b.job_type = l.job_type
-        ), dead AS (
-            UPDATE jobs j SET {dies},
-                error_class = coalesce(j.error_class, 'NeverSettled'),
-                error_message = coalesce(j.error_message, 'received time after time without an outcome')
-            WHERE j.id IN (SELECT id FROM judged WHERE verdict = 'dead_letter')
         ), republished AS (
             UPDATE jobs j SET publish_at = now()
             WHERE j.id IN (SELECT id FROM judged WHERE verdict = 'republish')
                 AND j.id NOT IN (SELECT id FROM judged WHERE verdict = 'dead_letter')
         )
-        SELECT CASE WHEN verdict IN ('dead_letter', 'republish') THEN 'delete' ELSE verdict END
-        FROM judged ORDER BY position""").format(dies=DIES),
+        SELECT CASE
+            WHEN verdict = 'dead_letter' AND dead_letter_job(
+                id, coalesce(error_class, 'NeverSettled'),
+                coalesce(error_message, 'received time after time without an outcome')
+            ) IS NOT NULL THEN 'delete'
+            WHEN verdict = 'republish' THEN 'delete'
+            ELSE verdict
+        END
+        FROM judged ORDER BY position""",
         {
             "ids": [job_id for job_id, _ in found],
             "numbers": [number for _, number in found],

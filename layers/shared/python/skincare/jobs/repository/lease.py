@@ -2,15 +2,14 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from psycopg import Connection
 from psycopg.rows import dict_row
-from psycopg.sql import SQL
 
 from skincare.identifiers import JobId, LeaseToken
 from skincare.jobs.models import Claim, Verdict
-from skincare.jobs.repository import DIES, LONGEST_REASON
+from skincare.jobs.repository import LONGEST_REASON
 from skincare.jobs.repository.payload import read_payload
 from skincare.jobs.retry import CRASH_LIMIT, Completed, DeadLetter, Outcome, Retry
 
@@ -34,61 +33,11 @@ def claim(
     """
     cur = conn.cursor(row_factory=dict_row)
     cur.execute(
-        SQL("""
-        WITH wanted AS (
-            SELECT * FROM unnest(%(ids)s::uuid[], %(numbers)s::integer[]) AS w (id, dead_letter_no)
-        ), locked AS (
-            SELECT j.* FROM jobs j WHERE j.id = ANY (%(ids)s::uuid[]) ORDER BY j.id FOR UPDATE
-        ), judged AS (
-            SELECT l.id, l.job_type, l.lease_until, l.leased_at, l.retry_at, l.run_at, l.crashes,
-                l.release,
-                l.state = 'dead_letter' AS dead,
-                (l.state = 'processing')::integer AS crashed,
-                CASE
-                    WHEN l.state IN ('completed', 'cancelled') THEN 'done'
-                    WHEN l.state = 'dead_letter'
-                        THEN CASE WHEN w.dead_letter_no = l.dead_letter_no THEN 'run' ELSE 'done' END
-                    WHEN l.state = 'processing' AND l.lease_until > now() THEN 'busy'
-                    WHEN coalesce(l.retry_at, l.run_at) > now() THEN 'early'
-                    WHEN l.state <> 'processing' AND l.crashes = 0 THEN 'run'
-                    WHEN NOT %(alone)s THEN 'suspect'
-                    WHEN l.crashes + (l.state = 'processing')::integer >= %(crash_limit)s THEN 'dead'
-                    ELSE 'run'
-                END AS verdict
-            FROM locked l JOIN wanted w ON w.id = l.id
-        ), leased AS (
-            UPDATE jobs j SET
-                state = 'processing',
-                attempts = CASE WHEN d.dead THEN 1 ELSE j.attempts + 1 - d.crashed END,
-                crashes = CASE WHEN d.dead THEN 0 ELSE j.crashes + d.crashed END,
-                first_failed_at = CASE d.crashed WHEN 1 THEN coalesce(j.first_failed_at, d.lease_until)
-                    ELSE j.first_failed_at END,
-                last_failed_at = CASE d.crashed WHEN 1 THEN d.lease_until ELSE j.last_failed_at END,
-                budget_from = CASE WHEN d.dead THEN now() ELSE j.budget_from END,
-                lease_token = %(token)s, leased_at = now(), lease_until = now() + %(lease)s,
-                publish_at = now() + %(lease)s + rescue_delay(0), sends = 1, retry_at = NULL,
-                release = coalesce(%(release)s, j.release)
-            FROM judged d WHERE j.id = d.id AND d.verdict = 'run'
-            RETURNING j.*
-        ), dead AS (
-            UPDATE jobs j SET {dies}, crashes = j.crashes + d.crashed,
-                error_class = 'WorkerCrashed', error_message = 'the job took its process down time after time'
-            FROM judged d WHERE j.id = d.id AND d.verdict = 'dead'
-        ), history AS (
-            INSERT INTO job_attempts (job_id, started_at, finished_at, outcome, error_class, error_message, release)
-            SELECT d.id, d.leased_at, d.lease_until, 'crashed', 'WorkerCrashed', 'the lease ran out', d.release
-            FROM judged d WHERE d.crashed = 1 AND d.verdict IN ('run', 'dead')
-        )
-        SELECT w.id, coalesce(d.verdict, 'missing') AS verdict, d.crashes,
-            extract(epoch FROM least('30 days', greatest('0', coalesce(CASE d.verdict
-                WHEN 'busy' THEN d.lease_until
-                WHEN 'early' THEN coalesce(d.retry_at, d.run_at)
-            END - now(), '0'))))::double precision AS wait_s,
-            d.job_type, l.payload::text, l.attempts, l.order_number, l.request_id, l.trace_id,
-            extract(epoch FROM greatest('-100 years', least('100 years', now() - l.budget_from)))::double precision
-                AS age_s
-        FROM wanted w LEFT JOIN judged d ON d.id = w.id LEFT JOIN leased l ON l.id = w.id
-        ORDER BY w.id""").format(dies=DIES),
+        """
+        SELECT * FROM claim_jobs(
+            p_ids => %(ids)s::uuid[], p_numbers => %(numbers)s::integer[], p_token => %(token)s, p_lease => %(lease)s,
+            p_alone => %(alone)s, p_crash_limit => %(crash_limit)s, p_release => %(release)s
+        ) ORDER BY id""",
         {
             "ids": list(wanted),
             "numbers": list(wanted.values()),
@@ -125,72 +74,41 @@ def settle(conn: Connection, outcomes: Mapping[JobId, Outcome | None], *, token:
 
     None hands a job back for lack of time: it was not started, so its attempt is returned.
     """
-    kinds, delays, classes, messages = zip(*(_columns(outcome) for outcome in outcomes.values()), strict=True)
+    others = {job_id: _columns(outcome) for job_id, outcome in outcomes.items() if not isinstance(outcome, Completed)}
     cur = conn.execute(
-        SQL("""
-        WITH given AS (
-            SELECT * FROM unnest(
-                %(ids)s::uuid[], %(outcomes)s::text[], %(delays)s::interval[], %(classes)s::text[], %(messages)s::text[]
-            ) AS g (id, outcome, delay, error_class, error_message)
-        ), locked AS (
-            SELECT j.id, j.leased_at FROM jobs j
-            WHERE j.id = ANY (%(ids)s::uuid[]) AND j.state = 'processing' AND j.lease_token = %(token)s
-            ORDER BY j.id FOR UPDATE
-        ), settled AS (
-            UPDATE jobs j SET
-                state = CASE g.outcome
-                    WHEN 'completed' THEN 'completed'
-                    WHEN 'retry' THEN 'retry_waiting'
-                    WHEN 'handed_back' THEN 'queued'
-                END,
-                publish_at = CASE g.outcome
-                    WHEN 'retry' THEN now() + g.delay + rescue_delay(0)
-                    WHEN 'handed_back' THEN now() + rescue_delay(0)
-                END,
-                retry_at = now() + g.delay,
-                attempts = j.attempts - (g.outcome = 'handed_back')::integer,
-                finished_at = CASE g.outcome WHEN 'completed' THEN now() END,
-                first_failed_at = CASE WHEN g.error_class IS NULL THEN j.first_failed_at
-                    ELSE coalesce(j.first_failed_at, now()) END,
-                last_failed_at = CASE WHEN g.error_class IS NULL THEN j.last_failed_at ELSE now() END,
-                error_class = coalesce(g.error_class, j.error_class),
-                error_message = coalesce(g.error_message, j.error_message),
-                lease_token = NULL, leased_at = NULL, lease_until = NULL
-            FROM given g JOIN locked l ON l.id = g.id
-            WHERE j.id = g.id AND g.outcome <> 'dead_letter'
-            RETURNING j.id, l.leased_at, g.outcome, g.error_class, g.error_message, j.release
-        ), died AS (
-            UPDATE jobs j SET {dies}, error_class = g.error_class, error_message = g.error_message
-            FROM given g JOIN locked l ON l.id = g.id
-            WHERE j.id = g.id AND g.outcome = 'dead_letter'
-            RETURNING j.id, l.leased_at, g.outcome, g.error_class, g.error_message, j.release
-        ), ended AS (
-            SELECT * FROM settled UNION ALL SELECT * FROM died
-        ), history AS (
-            INSERT INTO job_attempts (job_id, started_at, outcome, error_class, error_message, release)
-            SELECT id, leased_at, outcome, error_class, error_message, release
-            FROM ended WHERE outcome <> 'handed_back'
-        )
-        SELECT id FROM ended""").format(dies=DIES),
+        """
+        SELECT id FROM settle_jobs(
+            p_token => %(token)s, p_completed => %(completed)s::uuid[], p_ids => %(ids)s::uuid[],
+            p_outcomes => %(outcomes)s::text[], p_delays => %(delays)s::interval[], p_classes => %(classes)s::text[],
+            p_messages => %(messages)s::text[]
+        )""",
         {
-            "ids": list(outcomes),
-            "outcomes": list(kinds),
-            "delays": list(delays),
-            "classes": list(classes),
-            "messages": list(messages),
             "token": token,
+            "completed": [job_id for job_id in outcomes if job_id not in others],
+            "ids": list(others),
+            "outcomes": [each.kind for each in others.values()],
+            "delays": [each.delay for each in others.values()],
+            "classes": [each.error_class for each in others.values()],
+            "messages": [each.error_message for each in others.values()],
         },
     )
     return {row[0] for row in cur}
 
 
-def _columns(outcome: Outcome | None) -> tuple[str, timedelta | None, str | None, str | None]:
+class _Ended(NamedTuple):
+    """How a job ended that did not complete, in the words of `settle_jobs`."""
+
+    kind: str
+    delay: timedelta | None = None
+    error_class: str | None = None
+    error_message: str | None = None
+
+
+def _columns(outcome: Retry | DeadLetter | None) -> _Ended:
     match outcome:
-        case Completed():
-            return "completed", None, None, None
         case Retry(delay, error_class, message):
-            return "retry", delay, error_class, message[:LONGEST_REASON]
+            return _Ended("retry", delay, error_class, message[:LONGEST_REASON])
         case DeadLetter(error_class, message):
-            return "dead_letter", None, error_class, message[:LONGEST_REASON]
+            return _Ended("dead_letter", None, error_class, message[:LONGEST_REASON])
         case None:
-            return "handed_back", None, None, None
+            return _Ended("handed_back")

@@ -7,7 +7,7 @@ from psycopg.rows import class_row
 
 from skincare.deployment.queues import QueueName
 from skincare.identifiers import JobId
-from skincare.jobs.models import Backlog, JobRow
+from skincare.jobs.models import Backlog, JobRow, JobState
 
 
 def cancel(conn: Connection, job_ids: Sequence[JobId]) -> set[JobId]:
@@ -39,7 +39,7 @@ def revive(conn: Connection, job_ids: Sequence[JobId]) -> set[JobId]:
         ), free AS (
             SELECT DISTINCT ON (coalesce(l.unique_key, l.id::text)) l.id FROM locked l
             WHERE NOT EXISTS (
-                SELECT 1 FROM jobs o WHERE o.unique_key = l.unique_key AND o.publish_at IS NOT NULL
+                SELECT 1 FROM job_keys k WHERE k.unique_key = l.unique_key
             )
             ORDER BY coalesce(l.unique_key, l.id::text), l.id DESC
         )
@@ -71,34 +71,43 @@ def retry_now(conn: Connection, job_ids: Sequence[JobId]) -> set[JobId]:
     return {row[0] for row in cur}
 
 
+_UNFINISHED = "AND id IN (SELECT job_id FROM job_schedule)"
+
+
 def list_jobs(
     conn: Connection, *, queue: str | None = None, state: str | None = None, limit: int = 1000
 ) -> list[JobRow]:
     """Return the newest jobs first, all or those of one queue, of one state, or of both."""
     cur = conn.cursor(row_factory=class_row(JobRow))
+    # Of unfinished jobs there are few among many, and the schedule has them all.
+    among = "" if state in {None, JobState.COMPLETED, JobState.CANCELLED} else _UNFINISHED
     cur.execute(
-        """
+        f"""
         SELECT id::text, job_type, job_type AS type, queue, state, order_number, attempts, crashes, dead_letter_no,
             created_at, run_at, publish_at, retry_at, finished_at, error_class, error_message, request_id
         FROM jobs
-        WHERE (%(queue)s::text IS NULL OR queue = %(queue)s) AND (%(state)s::text IS NULL OR state = %(state)s)
-        ORDER BY created_at DESC, id DESC LIMIT %(limit)s""",
+        WHERE (%(queue)s::text IS NULL OR queue = %(queue)s) AND (%(state)s::text IS NULL OR state = %(state)s) {among}
+        ORDER BY id DESC LIMIT %(limit)s""",  # noqa: S608  our own constant
         {"queue": queue, "state": state, "limit": limit},
     )
     return cur.fetchall()
 
 
 def backlog(conn: Connection) -> Backlog:
-    """Return how the ledger stands, by three indexes that hold little on a good day."""
+    """Return how the ledger stands, by tables and indexes that hold little on a good day."""
     row = (
         conn.cursor(row_factory=class_row(Backlog))
         .execute(
             """
-        SELECT (SELECT least(greatest(coalesce(now() - min(publish_at), '0'), '0'), '100 years') FROM jobs
-                WHERE publish_at <= now() AND queue = ANY (%(queues)s::text[])) AS lateness,
-            (SELECT count(*) FROM jobs
-                WHERE publish_at <= now() AND queue <> ALL (%(queues)s::text[])) AS of_unknown_queues,
-            (SELECT count(*) FROM jobs WHERE state = 'dead_letter') AS dead,
+        WITH due AS (
+            SELECT publish_at, queue = ANY (%(queues)s::text[]) AS known FROM jobs
+            WHERE id IN (SELECT job_id FROM job_schedule WHERE look_at <= now()) AND publish_at <= now()
+        )
+        SELECT (
+                SELECT least(greatest(coalesce(now() - min(publish_at), '0'), '0'), '100 years') FROM due WHERE known
+            ) AS lateness,
+            (SELECT count(*) FROM due WHERE NOT known) AS of_unknown_queues,
+            (SELECT count(*) FROM dead_jobs) AS dead,
             (SELECT count(*) FROM quarantined_messages WHERE closed_at IS NULL) AS quarantined_messages""",
             {"queues": list(QueueName)},
         )

@@ -6,14 +6,13 @@ from typing import Any
 
 from psycopg import Connection
 from psycopg.rows import dict_row
-from psycopg.sql import SQL
 from psycopg.types.json import Jsonb
 
 from skincare.deployment.queues import QueueName
 from skincare.identifiers import JobId, new_job_id
 from skincare.jobs.catalog import JobPayload
 from skincare.jobs.models import DueJob, Reason
-from skincare.jobs.repository import DIES, LONGEST_REASON, timers
+from skincare.jobs.repository import LONGEST_REASON, timers
 from skincare.jobs.repository.payload import read_payload
 
 
@@ -73,9 +72,10 @@ def insert_all(
     jobs = [(new_job_id(), payload, payload.model_dump(mode="json")) for payload in payloads]
     publish_ats = conn.execute(
         """
-        SELECT id, enqueue_job(id, job_type, queue, payload, %(order_number)s, %(request_id)s)
-        FROM unnest(%(ids)s::uuid[], %(types)s::text[], %(queues)s::text[], %(payloads)s::jsonb[])
-            AS n (id, job_type, queue, payload)""",
+        SELECT id, publish_at FROM enqueue_jobs(
+            %(ids)s::uuid[], %(types)s::text[], %(queues)s::text[], %(payloads)s::jsonb[],
+            NULL, NULL, %(order_number)s, %(request_id)s, NULL
+        )""",
         {
             "ids": [job_id for job_id, _, _ in jobs],
             "types": [payload.job_type for _, payload, _ in jobs],
@@ -100,8 +100,29 @@ def insert_all(
     ]
 
 
+def tidy_schedule(conn: Connection, *, limit: int) -> int:
+    """Put up to `limit` rows of the schedule right whose time has come though their job's has not; return how many.
+
+    A job that was put off is looked at again at its `publish_at`, and one that is finished or gone never. Whoever
+    brings a `publish_at` nearer meanwhile writes a row of their own.
+    """
+    return conn.execute(
+        """
+        WITH early AS (
+            SELECT s.look_at, s.job_id, j.publish_at FROM job_schedule s LEFT JOIN jobs j ON j.id = s.job_id
+            WHERE s.look_at <= now() AND (j.publish_at IS NULL OR j.publish_at > now())
+            ORDER BY s.look_at LIMIT %(limit)s FOR UPDATE OF s SKIP LOCKED
+        ), again AS (
+            INSERT INTO job_schedule (look_at, job_id)
+            SELECT publish_at, job_id FROM early WHERE publish_at IS NOT NULL ON CONFLICT DO NOTHING
+        )
+        DELETE FROM job_schedule s USING early e WHERE s.look_at = e.look_at AND s.job_id = e.job_id""",
+        {"limit": limit},
+    ).rowcount
+
+
 def take_due(conn: Connection, *, limit: int, queues: Collection[QueueName] = tuple(QueueName)) -> list[DueJob]:
-    """Take up to `limit` jobs of these queues whose `publish_at` has come, the longest due first.
+    """Take up to `limit` jobs of these queues whose `publish_at` has come, as the schedule names them.
 
     Another taker gets them again in 60 s unless marked. `publish_at` stays: it tells since when a job is due. A queue
     that this release does not know cannot be among them, and its jobs stay due for one that does.
@@ -111,10 +132,10 @@ def take_due(conn: Connection, *, limit: int, queues: Collection[QueueName] = tu
         """
         UPDATE jobs SET taken_at = now(), publish_at = greatest(publish_at, '2000-01-01 00:00+00')
         WHERE id IN (
-            SELECT id FROM jobs
-            WHERE publish_at <= now() AND queue = ANY (%(queues)s::text[])
-                AND (taken_at IS NULL OR taken_at <= now() - interval '60 seconds' OR publish_at > taken_at)
-            ORDER BY publish_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+            SELECT j.id FROM job_schedule s JOIN jobs j ON j.id = s.job_id
+            WHERE s.look_at <= now() AND j.publish_at <= now() AND j.queue = ANY (%(queues)s::text[])
+                AND (j.taken_at IS NULL OR j.taken_at <= now() - interval '60 seconds' OR j.publish_at > j.taken_at)
+            ORDER BY s.look_at LIMIT %(limit)s FOR UPDATE OF j SKIP LOCKED
         )
         RETURNING id, job_type, queue, payload::text, publish_at, request_id, trace_id, order_number,
             state = 'dead_letter' AS dead,
@@ -176,41 +197,25 @@ def mark_published(conn: Connection, jobs: Sequence[DueJob]) -> int:
     A job that moved on since its insert or take has another `publish_at` and is left alone: a late
     mark must not postpone what somebody else decided.
     """
-    return conn.execute(
-        """
-        WITH sent AS (
-            SELECT * FROM unnest(%(ids)s::uuid[], %(publish_ats)s::timestamptz[]) AS s (id, publish_at)
-        ), locked AS (
-            SELECT j.id FROM jobs j JOIN sent s ON s.id = j.id AND s.publish_at = j.publish_at
-            ORDER BY j.id FOR UPDATE OF j
-        )
-        UPDATE jobs j SET
-            state = CASE j.state WHEN 'pending' THEN 'queued' ELSE j.state END,
-            sends = j.sends + 1,
-            publish_at = now() + CASE
-                WHEN j.state = 'dead_letter' THEN interval '13 days'
-                ELSE rescue_delay(j.sends)
-            END
-        FROM locked WHERE j.id = locked.id""",
-        _sent(jobs),
-    ).rowcount
+    row = conn.execute(
+        "SELECT mark_jobs_published(%(ids)s::uuid[], %(publish_ats)s::timestamptz[])", _sent(jobs)
+    ).fetchone()
+    return 0 if row is None else int(row[0])
 
 
 def dead_letter_refused(conn: Connection, jobs: Sequence[DueJob], *, error_class: str, error_message: str) -> int:
     """Dead-letter live jobs whose message SQS refused as the sender's fault; return how many."""
-    return conn.execute(
-        SQL("""
-        WITH sent AS (
-            SELECT * FROM unnest(%(ids)s::uuid[], %(publish_ats)s::timestamptz[]) AS s (id, publish_at)
-        ), locked AS (
-            SELECT j.id FROM jobs j JOIN sent s ON s.id = j.id AND s.publish_at = j.publish_at
+    row = conn.execute(
+        """
+        SELECT count(*) FILTER (WHERE dead_letter_job(id, %(error_class)s, %(error_message)s)) FROM (
+            SELECT j.id FROM jobs j JOIN unnest(%(ids)s::uuid[], %(publish_ats)s::timestamptz[]) AS s (id, publish_at)
+                ON s.id = j.id AND s.publish_at = j.publish_at
             WHERE j.state IN ('pending', 'queued', 'retry_waiting')
             ORDER BY j.id FOR UPDATE OF j
-        )
-        UPDATE jobs j SET {dies}, error_class = %(error_class)s, error_message = %(error_message)s
-        FROM locked WHERE j.id = locked.id""").format(dies=DIES),
+        ) refused""",
         {**_sent(jobs), "error_class": error_class, "error_message": error_message[:LONGEST_REASON]},
-    ).rowcount
+    ).fetchone()
+    return 0 if row is None else int(row[0])
 
 
 def _sent(jobs: Sequence[DueJob]) -> dict[str, Any]:

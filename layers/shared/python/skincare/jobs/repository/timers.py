@@ -65,7 +65,8 @@ def move(conn: Connection, unique_key: str, *, run_at: datetime) -> bool:
     cur = conn.execute(
         """
         UPDATE jobs SET run_at = %(run_at)s, publish_at = %(run_at)s, budget_from = %(run_at)s
-        WHERE unique_key = %(unique_key)s AND state = 'pending' AND attempts = 0 AND publish_at IS NOT NULL""",
+        WHERE id = (SELECT job_id FROM job_keys WHERE unique_key = %(unique_key)s)
+            AND state = 'pending' AND attempts = 0""",
         {"unique_key": unique_key, "run_at": run_at},
     )
     return cur.rowcount == 1
@@ -76,7 +77,8 @@ def hasten(conn: Connection, unique_key: str) -> bool:
     cur = conn.execute(
         """
         UPDATE jobs SET run_at = now(), publish_at = now(), budget_from = now()
-        WHERE unique_key = %(unique_key)s AND state = 'pending' AND attempts = 0 AND publish_at > now()""",
+        WHERE id = (SELECT job_id FROM job_keys WHERE unique_key = %(unique_key)s)
+            AND state = 'pending' AND attempts = 0 AND publish_at > now()""",
         {"unique_key": unique_key},
     )
     return cur.rowcount == 1

@@ -1,13 +1,14 @@
 """Changes that people ask for; each returns counts of what it did and of what it left alone."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import timedelta
 from uuid import UUID
 
 from psycopg import Connection
 
 from skincare.identifiers import JobId, new_job_id
 from skincare.jobs.catalog import ProcessPayment
-from skincare.jobs.repository import dead_letter, operations, quarantine, timers
+from skincare.jobs.repository import acknowledgements, dead_letter, operations, quarantine, timers
 from skincare.jobs.retry import CRASHED
 from skincare.operations.models import Change
 from skincare.operations.repository import backlog, dead_jobs, events
@@ -48,6 +49,24 @@ def discard(conn: Connection, dead_letter_nos: Mapping[JobId, int], *, even_paid
     hit = sorted(dead_letter.discard(conn, list(wanted), only_at=list(wanted.values())))
     counts = {"discarded": len(hit), "not_dead_any_more": len(wanted) - len(hit)}
     return _of_jobs(hit, counts | _if_any(events_set_aside=given_up, needs_even_paid=len(paid)))
+
+
+def acknowledge(
+    conn: Connection, dead_letter_nos: Mapping[JobId, int], *, claimed_identity: str, reason: str, lasts: timedelta
+) -> Change:
+    """Note that somebody knows of jobs that still have the dead letter that was looked at."""
+    hit = sorted(
+        acknowledgements.acknowledge(
+            conn, dead_letter_nos, claimed_identity=claimed_identity, reason=reason, lasts=lasts
+        )
+    )
+    return _of_jobs(hit, {"acknowledged": len(hit), "not_dead_any_more": len(dead_letter_nos) - len(hit)})
+
+
+def unacknowledge(conn: Connection, dead_letter_nos: Mapping[JobId, int]) -> Change:
+    """Take that back."""
+    hit = sorted(acknowledgements.withdraw(conn, dead_letter_nos))
+    return _of_jobs(hit, {"unacknowledged": len(hit), "not_acknowledged": len(dead_letter_nos) - len(hit)})
 
 
 def cancel(conn: Connection, job_ids: Sequence[JobId], *, even_paid: bool) -> Change:

@@ -7,9 +7,11 @@ from uuid import UUID
 
 from psycopg import Connection
 from psycopg.rows import class_row
+from psycopg.sql import SQL
 
 from skincare.identifiers import JobId
-from skincare.operations.models import DeadGroup, DeadJob
+from skincare.jobs.repository.acknowledgements import ACKNOWLEDGED
+from skincare.operations.dead_letters import AcknowledgedGroup, DeadGroup, DeadJob
 
 
 @dataclass(frozen=True)
@@ -22,21 +24,41 @@ class Which:
     order_number: str | None = None
     failed_before: datetime | None = None
     queue: str | None = None
+    acknowledged: bool | None = None
 
 
 def groups(conn: Connection) -> list[DeadGroup]:
     """Return the dead jobs by type and class of error, the largest group first."""
     cur = conn.cursor(row_factory=class_row(DeadGroup))
-    cur.execute("""
+    cur.execute(
+        SQL("""
         SELECT job_type, coalesce(error_class, 'Unknown') AS error_class, count(*)::integer AS count,
             min(coalesce(last_failed_at, created_at)) AS oldest_failed_at,
             max(coalesce(last_failed_at, created_at)) AS newest_failed_at,
             count(DISTINCT order_number)::integer AS orders,
-            coalesce((array_agg(DISTINCT order_number) FILTER (WHERE order_number IS NOT NULL))[1:3], '{}')
-                AS order_numbers
-        FROM jobs WHERE state = 'dead_letter'
+            coalesce((array_agg(DISTINCT order_number) FILTER (WHERE order_number IS NOT NULL))[1:3], '{{}}')
+                AS order_numbers,
+            count(*) FILTER (WHERE {acknowledged})::integer AS acknowledged
+        FROM jobs j WHERE id IN (SELECT job_id FROM dead_jobs)
         GROUP BY job_type, coalesce(error_class, 'Unknown')
-        ORDER BY count(*) DESC, job_type, 2""")
+        ORDER BY count(*) DESC, job_type, 2""").format(acknowledged=ACKNOWLEDGED)
+    )
+    return cur.fetchall()
+
+
+def acknowledged(conn: Connection, *, limit: int) -> list[AcknowledgedGroup]:
+    """Return the dead jobs that are acknowledged, by type, class of error, person and reason; the next to end first."""
+    cur = conn.cursor(row_factory=class_row(AcknowledgedGroup))
+    cur.execute(
+        """
+        SELECT j.job_type, coalesce(j.error_class, 'Unknown') AS error_class, count(*)::integer AS count,
+            a.claimed_identity AS by, a.reason, min(a.acknowledged_at) AS since, min(a.expires_at) AS until
+        FROM jobs j JOIN dead_letter_acknowledgements a ON a.job_id = j.id AND a.dead_letter_no = j.dead_letter_no
+        WHERE j.state = 'dead_letter' AND a.expires_at > now()
+        GROUP BY j.job_type, coalesce(j.error_class, 'Unknown'), a.claimed_identity, a.reason
+        ORDER BY min(a.expires_at), 1, 2, 4, 5 LIMIT %(limit)s""",
+        {"limit": limit},
+    )
     return cur.fetchall()
 
 
@@ -44,13 +66,13 @@ def find(conn: Connection, which: Which, *, after: UUID | None, limit: int) -> l
     """Return dead jobs in the order of their ids, those behind `after`."""
     cur = conn.cursor(row_factory=class_row(DeadJob))
     cur.execute(
-        """
+        SQL("""
         SELECT id::text, job_type, queue, state, dead_letter_no, coalesce(error_class, 'Unknown') AS error_class,
             coalesce(error_message, '') AS error_message, attempts, crashes,
             coalesce(first_failed_at, created_at) AS first_failed_at,
             coalesce(last_failed_at, created_at) AS last_failed_at, order_number, request_id, release
-        FROM jobs
-        WHERE state = 'dead_letter'
+        FROM jobs j
+        WHERE id IN (SELECT job_id FROM dead_jobs)
             AND (%(after)s::uuid IS NULL OR id > %(after)s)
             AND (%(ids)s::uuid[] IS NULL OR id = ANY (%(ids)s))
             AND (%(job_type)s::text IS NULL OR job_type = %(job_type)s)
@@ -58,7 +80,8 @@ def find(conn: Connection, which: Which, *, after: UUID | None, limit: int) -> l
             AND (%(order_number)s::text IS NULL OR order_number = %(order_number)s)
             AND (%(queue)s::text IS NULL OR queue = %(queue)s)
             AND (%(before)s::timestamptz IS NULL OR coalesce(last_failed_at, created_at) < %(before)s)
-        ORDER BY id LIMIT %(limit)s""",
+            AND (%(acknowledged)s::boolean IS NULL OR {acknowledged} = %(acknowledged)s)
+        ORDER BY id LIMIT %(limit)s""").format(acknowledged=ACKNOWLEDGED),
         {
             "after": after,
             "ids": None if which.job_ids is None else list(which.job_ids),
@@ -67,6 +90,7 @@ def find(conn: Connection, which: Which, *, after: UUID | None, limit: int) -> l
             "order_number": which.order_number,
             "queue": which.queue,
             "before": which.failed_before,
+            "acknowledged": which.acknowledged,
             "limit": limit,
         },
     )
@@ -109,6 +133,10 @@ def obsolete_reasons(conn: Connection, job_ids: Sequence[JobId]) -> dict[JobId, 
                 WHEN 'expire_order' THEN CASE
                     WHEN o.id IS NULL AND w.order_number IS NOT NULL THEN 'there is no such order'
                     WHEN o.status <> 'pending' THEN 'the order is ' || o.status
+                END
+                WHEN 'close_payments' THEN CASE
+                    WHEN o.id IS NULL AND w.order_number IS NOT NULL THEN 'there is no such order'
+                    WHEN o.status = 'pending' THEN 'the order is pending'
                 END
                 WHEN 'send_refund' THEN CASE
                     WHEN r.state IN ('sent', 'booked') THEN 'the refund is ' || r.state

@@ -4,13 +4,15 @@ import base64
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
 from skincare.errors import ConfigurationError
+from skincare.http_client import HttpClient, NoAnswer, Timeouts
 from skincare.observability import logger
 from skincare.payments import json_fields
-from skincare.payments.deadline import within
+from skincare.payments.deadline import seconds_left, within
 from skincare.payments.errors import (
     GatewayMisconfigured,
     GatewayRefused,
@@ -19,12 +21,13 @@ from skincare.payments.errors import (
     ReferenceTaken,
     WebhookMalformed,
 )
-from skincare.payments.gateways.connections import Connections
 from skincare.payments.ports import SecretStore
 
 CALL_S = 4.0
 """For a whole call, every key that is tried included: a customer may be waiting, and with the database's share an
 answer stays within five seconds."""
+
+TIMEOUTS = Timeouts(connect=timedelta(seconds=1), read=timedelta(seconds=3))
 
 LONGEST_ANSWER = 1_000_000
 """Bytes."""
@@ -66,11 +69,12 @@ class GatewayHttp:
         Raises `ConfigurationError` for an address that is neither https nor on this machine.
         """
         self._gateway = gateway
-        self._base_url = _checked(gateway, base_url)
+        origin, self._base_path = _parts(gateway, base_url)
         self._secrets = secrets
         self._secret_name = secret_name or gateway
         self._status_inside = status_inside
-        self._connections = Connections(gateway, longest_answer=LONGEST_ANSWER)
+        # It resends nothing: a payment that is asked for twice is two payments.
+        self._http = HttpClient(origin, timeouts=TIMEOUTS, longest_answer=LONGEST_ANSWER)
         self._let_in_by: str | None = None
 
     def get(self, path: str) -> Answer | None:
@@ -160,7 +164,13 @@ class GatewayHttp:
         }
         if body is not None:
             headers["content-type"] = "application/json"
-        return self._connections.send(method, self._base_url + path, body, headers)
+        try:
+            answer = self._http.send(method, self._base_path + path, body, headers, within=seconds_left())
+        except NoAnswer as failed:
+            code = failed.code
+        else:
+            return answer.status, answer.body
+        raise GatewayUnavailable(self._gateway, code)
 
 
 _UNREADABLE = object()
@@ -189,7 +199,9 @@ def _is_safe(address: str) -> bool:
     )
 
 
-def _checked(gateway: str, base_url: str) -> str:
+def _parts(gateway: str, base_url: str) -> tuple[str, str]:
+    """Return the origin, and the path before those that are called; raises `ConfigurationError`."""
     if not _is_safe(base_url) or "?" in base_url or "#" in base_url:
         raise ConfigurationError(f"GATEWAY_URL_{gateway.upper()} is not an https address")
-    return base_url.rstrip("/")
+    url = urlsplit(base_url)
+    return f"{url.scheme}://{url.netloc}", url.path.rstrip("/")

@@ -44,13 +44,12 @@ def unattended(conn: Connection, *, grace: timedelta, limit: int) -> list[Unatte
         ) UNION ALL (
             SELECT 'send_refund', r.key, o.order_number FROM refunds r JOIN orders o ON o.id = r.order_id
             WHERE r.state = 'requested' AND r.created_at < now() - %(late)s AND NOT EXISTS (
-                SELECT 1 FROM jobs j WHERE j.unique_key = 'send_refund:' || r.key AND j.publish_at IS NOT NULL
+                SELECT 1 FROM job_keys k WHERE k.unique_key = 'send_refund:' || r.key
             ) ORDER BY r.created_at LIMIT %(limit)s
         ) UNION ALL (
             SELECT 'expire_order', o.order_number, o.order_number FROM orders o
             WHERE o.status = 'pending' AND o.expires_at < now() - %(grace)s AND NOT EXISTS (
-                SELECT 1 FROM jobs j
-                WHERE j.unique_key = 'expire_order:' || o.order_number AND j.publish_at IS NOT NULL
+                SELECT 1 FROM job_keys k WHERE k.unique_key = 'expire_order:' || o.order_number
             ) ORDER BY o.created_at LIMIT %(limit)s
         )""",
         {"late": _LATE, "grace": grace, "limit": limit},

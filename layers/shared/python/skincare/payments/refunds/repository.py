@@ -135,19 +135,20 @@ def take_up(conn: Connection, key: str) -> bool:
     return cur.rowcount == 1
 
 
-def book(conn: Connection, order_id: int, payments: Collection[Payment]) -> int:
-    """Note which refunds of a locked order the gateways' events have booked as asked for; return how many are new."""
+def book(conn: Connection, order_id: int, payments: Collection[Payment]) -> list[str]:
+    """Note which refunds of a locked order their events have booked as asked for; return the keys of the new ones."""
     booked = [(*payment.transaction, key, amount) for payment in payments for key, amount in payment.refunds]
     if not booked:
-        return 0
+        return []
     gateways, transactions, keys, amounts = zip(*booked, strict=True)
-    return conn.execute(
+    rows = conn.execute(
         """
         UPDATE refunds r SET state = 'booked', booked_at = now()
         FROM unnest(%(gateways)s::text[], %(transactions)s::text[], %(keys)s::text[], %(amounts)s::bigint[])
             AS b (gateway, transaction_id, key, amount_rupiah)
         WHERE r.order_id = %(order_id)s AND r.key = b.key AND r.gateway = b.gateway
-            AND r.transaction_id = b.transaction_id AND r.amount_rupiah = b.amount_rupiah AND r.state <> 'booked'""",
+            AND r.transaction_id = b.transaction_id AND r.amount_rupiah = b.amount_rupiah AND r.state <> 'booked'
+        RETURNING r.key""",
         {
             "order_id": order_id,
             "gateways": list(gateways),
@@ -155,4 +156,5 @@ def book(conn: Connection, order_id: int, payments: Collection[Payment]) -> int:
             "keys": list(keys),
             "amounts": list(amounts),
         },
-    ).rowcount
+    )
+    return [key for (key,) in rows]

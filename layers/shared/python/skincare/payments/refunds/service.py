@@ -1,5 +1,7 @@
 """Giving money back: who asks only writes it down, a job sends it, and the gateway's event books it."""
 
+from collections.abc import Collection
+
 from skincare.database.connection import Connection, Database
 from skincare.identifiers import new_job_id
 from skincare.jobs.catalog import SendRefund
@@ -20,6 +22,7 @@ from skincare.payments.ports import Gateways
 from skincare.payments.refunds import repository
 from skincare.payments.refunds.models import RefundRequest, RefundRow
 from skincare.payments.repository import lock_order
+from skincare.payments.settlement import Payment
 
 _WITHIN_S = 10.0
 """A job has fifteen seconds."""
@@ -81,12 +84,25 @@ def send_refund(key: str, *, database: Database, gateways: Gateways) -> None:
             asked.refund(Refund(refund.order_number, refund.transaction_id, refund.amount_rupiah, key, refund.reason))
     except GatewayRefused as error:
         with database.connection() as conn:
-            repository.mark_refused(conn, key, refusal=str(error))
+            is_refused = repository.mark_refused(conn, key, refusal=str(error))
+            now = repository.find(conn, key)
+        if not is_refused and now is not None and _is_done(now):
+            # The money is on its way, or back: an earlier try got through, and this one was refused as its double.
+            return
         logger.error("refund.refused", refund_key=key, order_number=refund.order_number)
         raise
     with database.connection() as conn:
         repository.mark_sent(conn, key)
     logger.info("refund.sent", refund_key=key, order_number=refund.order_number, amount_rupiah=refund.amount_rupiah)
+
+
+def book(conn: Connection, order_id: int, payments: Collection[Payment]) -> None:
+    """Note which refunds of a locked order are booked by now, and cancel the job of each: its work is done.
+
+    It may be dead, because the gateway refused a second call or did not answer in time.
+    """
+    for key in repository.book(conn, order_id, payments):
+        timers.cancel(conn, SendRefund(refund_key=key).unique_key)
 
 
 def _take_up(key: str, *, database: Database) -> RefundRow | None:
@@ -103,12 +119,19 @@ def _take_up(key: str, *, database: Database) -> RefundRow | None:
         if not is_taken:
             repository.mark_refused(conn, key, refusal="not enough of its payment is left")
             found = repository.find(conn, key)
-    if found is not None and found.state in {"sent", "booked"}:
-        logger.info("refund.sent_before", refund_key=key, order_number=found.order_number, state=found.state)
+    if found is not None and _is_done(found):
         return None
     if not is_taken:
         raise RefundOvertaken(key)
     return found
+
+
+def _is_done(refund: RefundRow) -> bool:
+    """Tell, and log, whether nothing is left to send of a refund."""
+    if refund.state not in {"sent", "booked"}:
+        return False
+    logger.info("refund.sent_before", refund_key=refund.key, order_number=refund.order_number, state=refund.state)
+    return True
 
 
 def _same(known: RefundRow, request: RefundRequest) -> RefundRow:

@@ -45,7 +45,7 @@ def of_events(conn: Connection) -> Piece:
             -- Until its job is run again or discarded: who asked for it believes that the money goes back.
             SELECT 'refund_refused', r.key, o.order_number FROM refunds r JOIN orders o ON o.id = r.order_id
             WHERE r.state = 'refused' AND r.created_at > now() - %(look_back)s AND EXISTS (
-                SELECT 1 FROM jobs j WHERE j.unique_key = 'send_refund:' || r.key AND j.publish_at IS NOT NULL
+                SELECT 1 FROM job_keys k WHERE k.unique_key = 'send_refund:' || r.key
             )
             ORDER BY r.created_at LIMIT %(limit)s
         )""",

@@ -25,15 +25,17 @@ _TRIES = {EventStatus.PENDING, EventStatus.FAILED, EventStatus.EXPIRED}
 _LONGEST = timedelta(days=1)
 
 
-class Midtrans:
+class StandIn:
     """Answers the shop; the caller has checked its server key."""
+
+    gives_back = True
 
     def __init__(self, store: PaymentStore, *, page_url: str) -> None:
         """`page_url` is where a customer pays; the reference is added to it."""
         self._store = store
         self._page_url = page_url
 
-    def answer(self, method: str, path: str, read: Callable[[], Mapping[str, Any]]) -> Answer | None:
+    def answer(self, method: str, path: str, read: Callable[[], Mapping[str, Any]], _query: str = "") -> Answer | None:
         """Return the answer to a request whose JSON body `read` gives, None where there is nothing."""
         if (method, path) == ("POST", "/snap/v1/transactions"):
             return self._snap(read())

@@ -1,0 +1,52 @@
+"""Attempts that may still take money, in PostgreSQL."""
+
+from psycopg import Connection
+
+from skincare.identifiers import OrderNumber
+from skincare.orders.models import OrderStatus
+from skincare.payments.expiry.repository import KnownAttempt, OrderInQuestion
+from skincare.payments.models import Attempt
+
+# Not closed by us, not ended as its gateway tells, and without money: a gateway takes one payment for a reference.
+_MAY_TAKE_MONEY = """
+    a.closed_at IS NULL AND NOT EXISTS (
+        SELECT 1 FROM payment_events e
+        WHERE e.order_number = o.order_number AND e.gateway = a.gateway AND e.attempt_no = a.attempt_no
+            AND e.state = 'applied' AND coalesce(e.confirmed_status, e.status) = 'expired'
+    ) AND NOT EXISTS (
+        SELECT 1 FROM payments p JOIN payment_events e ON e.id = p.event_id
+        WHERE p.order_id = o.id AND e.gateway = a.gateway AND e.attempt_no = a.attempt_no
+    )"""
+
+
+def load(conn: Connection, order_number: OrderNumber) -> OrderInQuestion | None:
+    """Return an order with its attempts that may still take money, oldest first."""
+    rows = conn.execute(
+        f"""
+        SELECT o.status, a.gateway, a.attempt_no, a.amount_rupiah, a.expires_at, a.expires_at > now()
+        FROM orders o LEFT JOIN payment_attempts a ON a.order_id = o.id AND {_MAY_TAKE_MONEY}
+        WHERE o.order_number = %(order_number)s
+        ORDER BY a.attempt_no""",  # noqa: S608  our own constant
+        {"order_number": order_number},
+    ).fetchall()
+    if not rows:
+        return None
+    attempts = tuple(
+        KnownAttempt(gateway, Attempt(order_number, number, amount, expires_at), is_open)
+        for _, gateway, number, amount, expires_at, is_open in rows
+        if number is not None
+    )
+    return OrderInQuestion(OrderStatus(rows[0][0]), attempts)
+
+
+def may_take_money(conn: Connection, order_id: int) -> bool:
+    """Tell whether a payment of a locked order is still open, as far as we know; one that was paid is not."""
+    row = conn.execute(
+        f"""
+        SELECT EXISTS (
+            SELECT 1 FROM orders o JOIN payment_attempts a ON a.order_id = o.id
+            WHERE o.id = %(order_id)s AND {_MAY_TAKE_MONEY}
+        )""",  # noqa: S608  our own constant
+        {"order_id": order_id},
+    ).fetchone()
+    return row == (True,)
