@@ -58,7 +58,7 @@ def list_command(
     limit: Annotated[int, typer.Option(min=1, max=_MOST, help="How many of the newest.")] = _MOST,
 ) -> None:
     """Print the jobs, newest first."""
-    from oncall.requests import ListJobs
+    from oncall.job_requests import ListJobs
 
     rows = OnCall(stage).ask(ListJobs(queue=queue and queue.value, state=state and state.value, limit=limit)).jobs
     _print_jobs(rows, as_json=as_json)
@@ -95,8 +95,7 @@ def cancel(
     as_json: AsJson = False,
 ) -> None:
     """Cancel unfinished jobs; a running handler is not interrupted, its outcome is ignored."""
-    from oncall.job_requests import Which
-    from oncall.requests import Cancel
+    from oncall.job_requests import Cancel, Which
 
     oncall = OnCall(stage)
     which = selected(
@@ -125,8 +124,7 @@ def retry_now(
     as_json: AsJson = False,
 ) -> None:
     """End the wait of jobs for their next attempt."""
-    from oncall.job_requests import Which
-    from oncall.requests import RetryNow
+    from oncall.job_requests import RetryNow, Which
 
     oncall = OnCall(stage)
     which = selected(

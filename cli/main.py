@@ -14,6 +14,7 @@ from cli import chaos, customer, dlq, jobs, mail, payments, webhook
 from cli.order import order
 from cli.outbox import outbox
 from cli.parameters import PlainGroup
+from cli.retention import retention
 from cli.system import known_secrets, plain_errors
 from cli.worker import worker
 from skincare.text import flaw
@@ -33,6 +34,7 @@ app.add_typer(payments.app, name="payments")
 app.add_typer(webhook.app, name="webhook")
 app.command()(order)
 app.command()(outbox)
+app.command()(retention)
 app.command()(worker)
 
 

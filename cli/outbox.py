@@ -6,7 +6,7 @@ from cli.tables import duration, print_facts, print_json
 
 def outbox(*, stage: Stage = LOCAL, as_json: AsJson = False) -> None:
     """Print how many jobs are due, how many are late and by how much, and how many cannot be sent."""
-    from oncall.requests import ShowOutbox
+    from oncall.job_requests import ShowOutbox
 
     found = OnCall(stage).ask(ShowOutbox())
     if as_json:

@@ -8,6 +8,7 @@ from infra.job_queue import JobQueue
 from infra.metrics import shop_metric
 from infra.stage import Stage
 from skincare.deployment import alarms as rules
+from skincare.deployment import database_alarms
 from skincare.deployment.metrics import Metric
 
 
@@ -36,11 +37,11 @@ def add_queue_alarms(alarms: Alarms, queue: JobQueue, *, stage: Stage) -> None:
 def add_database_alarms(alarms: Alarms, database: Database, *, stage: Stage) -> None:
     """Add those for a database that runs out of something."""
     size = stage.database
-    alarms.add(rules.DATABASE_CPU, database.metric("CPUUtilization", "Average"))
+    alarms.add(database_alarms.DATABASE_CPU, database.metric("CPUUtilization", "Average"))
     free = database.metric("FreeStorageSpace", "Minimum")
-    alarms.add(rules.DATABASE_STORAGE, free, whole=size.storage_gib * 1024**3)
+    alarms.add(database_alarms.DATABASE_STORAGE, free, whole=size.storage_gib * 1024**3)
     open_ones = database.metric("DatabaseConnections", "Maximum")
-    alarms.add(rules.DATABASE_CONNECTIONS, open_ones, whole=size.max_connections)
+    alarms.add(database_alarms.DATABASE_CONNECTIONS, open_ones, whole=size.max_connections)
     pinned = database.proxy_metric("DatabaseConnectionsCurrentlySessionPinned", "Maximum")
     if pinned is not None:
-        alarms.add(rules.DATABASE_PINNED, pinned, whole=size.max_connections)
+        alarms.add(database_alarms.DATABASE_PINNED, pinned, whole=size.max_connections)

@@ -1,4 +1,4 @@
-"""The outbox relay: once a minute, puts on SQS whatever is due."""
+"""The outbox relay: once a minute, puts on SQS whatever is due, and then removes what has had its time."""
 
 from typing import Any
 
@@ -13,10 +13,11 @@ from skincare.jobs.relay import run_relay
 from skincare.metrics import emit
 from skincare.observability import logger, start_invocation, time_left
 from skincare.payments.gauges import payment_gauges
+from skincare.retention.service import prune
 
 
 def lambda_handler(event: dict[str, Any], context: LambdaContext) -> dict[str, Any]:  # noqa: ARG001  a schedule says nothing
-    """Say how everything stands, publish what is due and sweep the dead-letter queues; answers the counts."""
+    """Say how everything stands, publish what is due, sweep the dead-letter queues and prune; answers the counts."""
     start_invocation(aws_request_id=context.aws_request_id)
     app = get_app(OUTBOX_RELAY)
     gauges = {**job_gauges(app.database), **payment_gauges(app.database)}
@@ -33,9 +34,16 @@ def lambda_handler(event: dict[str, Any], context: LambdaContext) -> dict[str, A
         time_left=time_left(context),
         periodic_jobs=PERIODIC_JOBS,
     )
+    # Last: nothing waits for it, and dying in it costs nothing.
+    if pruned := prune(app.database, time_left=time_left(context)):
+        emit({Metric.RETENTION_LAG: [pruned.lag_s]}, Stage=app.settings.stage)
+        for what, rows in pruned.removed.items():
+            if rows:
+                emit({Metric.ROWS_REMOVED: [rows]}, Stage=app.settings.stage, Table=what)
     return {
         "sent": report.sent,
         "refused": report.refused,
         "unavailable": report.unavailable,
         "swept": report.swept,
+        "removed": sum(pruned.removed.values()) if pruned else 0,
     }

@@ -71,7 +71,7 @@ def read_backlogs(conn: Connection) -> list[Backlog]:
                 WHERE state = 'dead_letter' AND isfinite(last_failed_at)
             ))::float AS oldest_dead_s
         FROM jobs
-        WHERE publish_at IS NOT NULL AND id IN (SELECT job_id FROM job_schedule)
+        WHERE publish_at IS NOT NULL AND id = ANY (ARRAY(SELECT job_id FROM job_schedule))
             AND isfinite(budget_from)
         GROUP BY queue""")
     return cur.fetchall()

@@ -25,8 +25,8 @@ from skincare.deployment.log_events import MAIL_STOPPED, WEBHOOK_REFUSED
 from skincare.deployment.metrics import Metric
 from skincare.deployment.queues import QueueName
 from skincare.jobs.gauges import job_gauges, queue_gauges
-from skincare.operations import service
-from skincare.operations.repository.dead_jobs import Which
+from skincare.operations.conditions import DeadConditions
+from skincare.operations.queries import Queries
 from skincare.payments.gateways import GATEWAYS
 from skincare.payments.gauges import payment_gauges
 
@@ -168,8 +168,9 @@ class SystemState:
                 orders = newest_orders(conn, limit=_ORDERS)
             gauges = {**job_gauges(self._database), **payment_gauges(self._database)}
             of_queues = queue_gauges(self._database)
-            dead = service.list_dead(self._database)
-            dead_jobs = service.find_dead(self._database, Which(), after=None, limit=_DEAD_JOBS).jobs
+            queries = Queries(self._database)
+            dead = queries.list_dead()
+            dead_jobs = queries.find_dead(DeadConditions(), after=None, limit=_DEAD_JOBS).jobs
         except DatabaseUnavailable:
             return None
         return {

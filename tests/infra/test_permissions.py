@@ -157,7 +157,9 @@ class TestTheMigrator:
 
 
 class TestOnCall:
-    def test_may_put_jobs_on_their_queues_and_hand_out_exports_and_nothing_else(self, stage: Stage, templates: Templates) -> None:
+    def test_may_put_jobs_on_their_queues_and_hand_out_exports_and_nothing_else(
+        self, stage: Stage, templates: Templates
+    ) -> None:
         allowed = templates.actions_of(templates.function("oncall"))
         ours = {action for action in allowed if not action.startswith(("ec2:", "logs:", "xray:"))}
         assert {action.partition(":")[0] for action in ours} == {"sqs", "rds-db", "s3"}

@@ -15,6 +15,8 @@ from psycopg import Connection, errors
 import skincare
 from skincare.carts import repository as carts
 from skincare.catalog import repository as catalog
+from skincare.customers import repository as customers
+from skincare.customers.models import RequestKind
 from skincare.database.connection import Database, StaticCredentials
 from skincare.deployment.queues import QueueName
 from skincare.identifiers import UserId, new_job_id, new_order_number, uuid7
@@ -26,9 +28,9 @@ from skincare.jobs.repository import acknowledgements, dead_letter, lease, opera
 from skincare.jobs.retry import Completed
 from skincare.notifications import repository as notifications
 from skincare.notifications.models import Notice, NotificationStatus, NotificationType
+from skincare.operations.conditions import DeadConditions, JobConditions
 from skincare.operations.models import Caller
-from skincare.operations.repository import audit, backlog, changes, dead_jobs, events, found_jobs, mails, timelines
-from skincare.operations.repository.found_jobs import Conditions
+from skincare.operations.repository import audit, backlog, dead_jobs, events, found_jobs, mails, timelines
 from skincare.orders import repository as orders
 from skincare.payments import repository as payments
 from skincare.payments.anomalies import repository as anomalies
@@ -46,6 +48,8 @@ from skincare.payments.refunds import repository as refunds
 from skincare.payments.refunds.models import RefundRow
 from skincare.payments.settlement import Anomaly, AnomalyKind, Payment, PaymentEvent, settle
 from skincare.payments.unknown_statuses import repository as unknown_statuses
+from skincare.retention import repository as retention
+from skincare.retention.policy import REMOVED, RULES
 from tests.support import ledger
 from tests.support.factories import fill_cart, make_order, make_place_order, make_product, make_user_id, pay
 from tests.support.wire import Wire
@@ -92,6 +96,10 @@ def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], 
         (outbox, "insert_all"): lambda: outbox.insert_all(
             conn, [ledger.PAYLOAD] * 2, order_number=None, request_id=None
         ),
+        (outbox, "insert_for_relay"): lambda: outbox.insert_for_relay(
+            conn, ledger.PAYLOAD, unique_key="wire for the relay", order_number=None
+        ),
+        (outbox, "make_due"): lambda: outbox.make_due(conn, [refused]),
         (outbox, "tidy_schedule"): lambda: outbox.tidy_schedule(conn, limit=10),
         (outbox, "take_due"): lambda: outbox.take_due(conn, limit=10),
         (outbox, "mark_published"): lambda: outbox.mark_published(conn, [waiting]),
@@ -106,6 +114,7 @@ def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], 
         (dead_letter, "sweep"): lambda: dead_letter.sweep(conn, [(waiting.job_id, None)], budgets={}),
         (dead_letter, "redrive"): lambda: dead_letter.redrive(conn, [refused.job_id]),
         (timers, "insert"): lambda: timers.insert(conn, new_job_id(), ledger.PAYLOAD, unique_key="wire"),
+        (timers, "hasten"): lambda: timers.hasten(conn, "wire"),
         (timers, "move"): lambda: timers.move(conn, "wire", run_at=datetime.now(UTC)),
         (timers, "cancel"): lambda: timers.cancel(conn, "wire"),
         (timers, "insert_daily"): lambda: timers.insert_daily(conn, new_job_id(), ReconcilePayments()),
@@ -120,6 +129,43 @@ def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], 
         **invoice_queries(conn, seed),
         **money_queries(conn, seed),
         **oncall_queries(conn, seed),
+        **retention_queries(conn),
+        **customer_queries(conn, buyer),
+    }
+
+
+def customer_queries(conn: Connection, buyer: str) -> dict[tuple[ModuleType, str], Query]:
+    """Return the calls for what is known of customers; each asks anew, so that there is something to do."""
+
+    def asked(kind: RequestKind) -> int:
+        return customers.open_request(conn, kind, buyer, delivered=True)[0]
+
+    return {
+        (customers, "accounts"): lambda: customers.accounts(conn, buyer, limit=10),
+        (customers, "open_request"): lambda: asked(RequestKind.EXPORT),
+        (customers, "requests"): lambda: customers.requests(conn, limit=10),
+        (customers, "these"): lambda: customers.these(conn, [1, 2]),
+        (customers, "exported_key"): lambda: customers.exported_key(conn, 1),
+        (customers, "erase"): lambda: customers.erase(conn, asked(RequestKind.ERASE), 1, limit=10),
+        (customers, "next_look"): lambda: customers.next_look(
+            conn, asked(RequestKind.ERASE), 1, after=timedelta(hours=1)
+        ),
+        (customers, "account_to_export"): lambda: customers.account_to_export(conn, asked(RequestKind.EXPORT)),
+        (customers, "record_exported"): lambda: customers.record_exported(conn, asked(RequestKind.EXPORT), "key"),
+        (customers, "account"): lambda: customers.account(conn, buyer),
+        (customers, "orders"): lambda: customers.orders(conn, buyer, after=0, limit=10),
+    }
+
+
+def retention_queries(conn: Connection) -> dict[tuple[ModuleType, str], Query]:
+    """Return the part of `queries` that is about what is kept, each of every rule."""
+    return {
+        (retention, "prune"): lambda: [
+            retention.prune(conn, function, limit=10, after=None) for _, function in REMOVED
+        ],
+        (retention, "due"): lambda: [retention.due(conn, rule) for rule, _ in REMOVED],
+        (retention, "oldest"): lambda: [retention.oldest(conn, rule) for rule in RULES],
+        (retention, "estimated_rows"): lambda: retention.estimated_rows(conn),
     }
 
 
@@ -138,20 +184,15 @@ def oncall_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType,
             conn, caller, operation="x", reason=None, request={"x": 1}, counts={"x": 1}
         ),
         (dead_jobs, "groups"): lambda: dead_jobs.groups(conn),
-        (dead_jobs, "find"): lambda: dead_jobs.find(conn, dead_jobs.Which(), after=job_id, limit=1),
+        (dead_jobs, "find"): lambda: dead_jobs.find(conn, DeadConditions(), after=job_id, limit=1),
         (dead_jobs, "causes_of"): lambda: dead_jobs.causes_of(conn, [job_id]),
-        (found_jobs, "find"): lambda: found_jobs.find(conn, Conditions("waiting"), after=job_id, limit=1),
+        (found_jobs, "find"): lambda: found_jobs.find(conn, JobConditions("waiting"), after=job_id, limit=1),
         (found_jobs, "ids_beginning_with"): lambda: found_jobs.ids_beginning_with(conn, "job", ["01890000"]),
         (events, "set_aside"): lambda: events.set_aside(conn, [job_id], even_paid=False),
         (events, "jobs_of"): lambda: events.jobs_of(conn, [job_id]),
         (events, "events_of"): lambda: events.events_of(conn, [job_id]),
         (events, "take_up"): lambda: events.take_up(conn, job_id, overdue_flaws=["x"]),
         (events, "newest_set_aside"): lambda: events.newest_set_aside(conn, limit=1),
-        (changes, "revive"): lambda: changes.revive(conn, [job_id]),
-        (changes, "set_aside_event"): lambda: changes.set_aside_event(conn, job_id, even_paid=False),
-        (changes, "take_up_event"): lambda: changes.take_up_event(conn, job_id, overdue_flaws=["x"]),
-        (changes, "settle_finding"): lambda: changes.settle_finding(conn, 1),
-        (changes, "reopen_finding"): lambda: changes.reopen_finding(conn, 1),
         (operations, "revive"): lambda: operations.revive(conn, [job_id]),
         (dead_letter, "moved_on"): lambda: dead_letter.moved_on(conn, {job_id: 1}),
         (dead_jobs, "obsolete_reasons"): lambda: dead_jobs.obsolete_reasons(conn, [job_id]),
@@ -168,12 +209,7 @@ def oncall_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType,
         (backlog, "outbox"): lambda: backlog.outbox(conn),
         (backlog, "payments"): lambda: backlog.payments(conn, limit=1),
         (backlog, "review_event"): lambda: backlog.review_event(conn, job_id),
-        (changes, "review_event"): lambda: changes.review_event(conn, job_id),
         (backlog, "resolve_anomaly"): lambda: backlog.resolve_anomaly(conn, 1),
-        (changes, "redrive"): lambda: changes.redrive(
-            conn, {job_id: 1}, may_run_again=lambda _: True, even_crashed=False
-        ),
-        (changes, "discard"): lambda: changes.discard(conn, {job_id: 1}, even_paid=False),
         (acknowledgements, "acknowledge"): lambda: acknowledgements.acknowledge(
             conn, {job_id: 1}, claimed_identity="me", reason="x", lasts=timedelta(days=1)
         ),
@@ -181,14 +217,6 @@ def oncall_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType,
         (acknowledgements, "acknowledgements"): lambda: acknowledgements.acknowledgements(conn, [job_id]),
         (acknowledgements, "count_dead"): lambda: acknowledgements.count_dead(conn),
         (dead_jobs, "acknowledged"): lambda: dead_jobs.acknowledged(conn, limit=1),
-        (changes, "acknowledge"): lambda: changes.acknowledge(
-            conn, {job_id: 1}, claimed_identity="me", reason="x", lasts=timedelta(days=1)
-        ),
-        (changes, "unacknowledge"): lambda: changes.unacknowledge(conn, {job_id: 1}),
-        (changes, "cancel"): lambda: changes.cancel(conn, [job_id], even_paid=False),
-        (changes, "retry_now"): lambda: changes.retry_now(conn, [job_id]),
-        (changes, "resolve_anomaly"): lambda: changes.resolve_anomaly(conn, 1),
-        (changes, "close_quarantined"): lambda: changes.close_quarantined(conn, message_id),
     }
 
 

@@ -36,6 +36,7 @@ from skincare.jobs.retry import Completed, DeadLetter, Outcome, Retry, backoff_d
 from tests.fakes.queue import MemoryQueue
 from tests.support import ledger
 from tests.support.randomness import Times
+from tests.support.retention import let_years_pass, prune_all
 
 HELD = timedelta(seconds=50)
 VISIBILITY = timedelta(seconds=270)
@@ -68,6 +69,7 @@ class JobProtocol(RuleBasedStateMachine):
     """Rules are the single steps of services, relays, workers, people, SQS and time."""
 
     database_url = ""
+    owner_url = ""
     conn: Connection
 
     takes: Bundle[list[DueJob]] = Bundle("takes")
@@ -76,7 +78,8 @@ class JobProtocol(RuleBasedStateMachine):
     @initialize()
     def start(self) -> None:
         self.conn = psycopg.connect(self.database_url, autocommit=True)
-        self.conn.execute("DELETE FROM jobs")
+        with psycopg.connect(self.owner_url) as owner:
+            owner.execute("DELETE FROM jobs")
         self.database = Database(StaticCredentials(self.database_url))
         self.time = 1_800_000_000.0
         self.dead_letters = MemoryQueue(retention=timedelta(days=14), now=lambda: self.time)
@@ -90,6 +93,7 @@ class JobProtocol(RuleBasedStateMachine):
     def teardown(self) -> None:
         if hasattr(self, "jobs"):
             self.come_to_rest()
+            self.come_to_rest_again_years_later()
             self.database.close()
             self.conn.close()
 
@@ -148,6 +152,13 @@ class JobProtocol(RuleBasedStateMachine):
             number = job.dead_letter.dead_letter_no if job.dead_letter else None
             body = envelope.Envelope(job.job_id, job.job_type, job.payload, number).encode()
             (self.dead_letters if job.dead_letter else self.source).enqueue([OutgoingMessage(body)])
+
+    @rule(take=consumes(takes), sqs_is_down=st.booleans())
+    def send_right_after_the_commit(self, take: list[DueJob], sqs_is_down: bool) -> None:
+        """Not marked, also where a relay took it and dies of it; what SQS does not take is the relay's."""
+        self.source.down = self.dead_letters.down = sqs_is_down
+        self.publisher.publish_now(take)
+        self.source.down = self.dead_letters.down = False
 
     @rule(take=consumes(takes))
     def send_and_mark(self, take: list[DueJob]) -> None:
@@ -411,6 +422,26 @@ class JobProtocol(RuleBasedStateMachine):
             rows = self.conn.execute("SELECT id, state, attempts, crashes, publish_at - now() FROM jobs").fetchall()
             raise AssertionError(f"jobs do not come to rest: {rows}")
 
+    def come_to_rest_again_years_later(self) -> None:
+        """Of a pruned ledger the dead are left, with their current letters; they are redriven, and then nothing is."""
+        query = "SELECT id FROM jobs WHERE state = 'dead_letter'"
+        dead = {job_id for (job_id,) in self.conn.execute(query)}
+        self._years_pass()
+        self.come_to_rest()
+        assert {job_id for (job_id,) in self.conn.execute("SELECT id FROM jobs")} == dead
+        dead_letter.redrive(self.conn, list(dead))
+        self.come_to_rest()
+        assert not self.conn.execute(query).fetchall()
+        self._years_pass()
+        assert self.conn.execute("SELECT count(*) FROM jobs").fetchone() == (0,)
+
+    def _years_pass(self) -> None:
+        time = timedelta(days=1000)
+        self.time += time.total_seconds()
+        with psycopg.connect(self.owner_url) as owner:
+            let_years_pass(owner, time)
+        prune_all(self.database)
+
     def run_the_relay(self) -> None:
         run_relay(
             database=self.database,
@@ -433,8 +464,8 @@ class JobProtocol(RuleBasedStateMachine):
         return numbers
 
 
-def test_no_job_is_lost_revived_or_doubled(database_url: str, times: Times) -> None:
-    JobProtocol.database_url = database_url
+def test_no_job_is_lost_revived_or_doubled(database_url: str, owner_url: str, times: Times) -> None:
+    JobProtocol.database_url, JobProtocol.owner_url = database_url, owner_url
     run_state_machine_as_test(
         JobProtocol,
         settings=settings(

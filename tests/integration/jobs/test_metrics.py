@@ -159,7 +159,7 @@ class TestTheLedger:
             ledger.enqueue(conn)
             ledger.let_pass(conn, timedelta(minutes=10))
             ledger.enqueue(conn)
-        assert job_gauges(bench.database)[Metric.OUTBOX_LATENESS] == pytest.approx(570, abs=20)
+        assert job_gauges(bench.database)[Metric.OUTBOX_LATENESS] == pytest.approx(480, abs=20)
 
     def test_counts_its_dead(self, bench: Bench) -> None:
         bench.add("bad", fail_with(PermanentError("never")))

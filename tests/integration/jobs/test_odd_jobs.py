@@ -18,7 +18,8 @@ from psycopg import Connection
 from psycopg.sql import SQL
 
 from local.page.repository import count_jobs, newest_jobs, read_backlogs
-from oncall.requests import FindDead, ListDead, ListJobs, ShowJob, ShowOutbox
+from oncall.dead_letter_requests import FindDead, ListDead
+from oncall.job_requests import ListJobs, ShowJob, ShowOutbox
 from skincare.app import App
 from skincare.deployment.metrics import Metric
 from skincare.jobs.gauges import job_gauges
@@ -160,8 +161,11 @@ class TestAnOddRow:
 
     @settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(data=st.data())
-    def test_of_any_mixture_stops_nobody(self, bench: Bench, app: App, conn: Connection, data: st.DataObject) -> None:
-        conn.execute("DELETE FROM jobs")
+    def test_of_any_mixture_stops_nobody(
+        self, bench: Bench, app: App, conn: Connection, owner_url: str, data: st.DataObject
+    ) -> None:
+        with psycopg.connect(owner_url) as owner:
+            owner.execute("DELETE FROM jobs")
         names = data.draw(st.sets(st.sampled_from(sorted(ODD)), max_size=6))
         columns = {name: data.draw(st.sampled_from(ODD[name])) for name in sorted(names)}
         try:

@@ -66,10 +66,11 @@ class TestTheSchedule:
         assert outbox.tidy_schedule(conn, limit=10) == 1
         assert schedule(conn) == [(job.job_id, True)]
 
-    def test_forgets_a_job_that_is_gone(self, conn: Connection) -> None:
+    def test_forgets_a_job_that_is_gone(self, conn: Connection, owner_url: str) -> None:
         ledger.enqueue(conn)
         ledger.let_pass(conn, HOUR)
-        conn.execute("DELETE FROM jobs")
+        with psycopg.connect(owner_url) as owner:
+            owner.execute("DELETE FROM jobs")
         outbox.tidy_schedule(conn, limit=10)
         assert schedule(conn) == []
 

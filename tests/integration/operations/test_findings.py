@@ -12,8 +12,7 @@ from typer.testing import CliRunner, Result
 
 from cli.main import app as cli
 from cli.oncall import OnCall
-from oncall.money_requests import ReopenFinding, SettleFinding
-from oncall.requests import ShowPayments
+from oncall.payment_requests import ReopenFinding, SettleFinding, ShowPayments
 from skincare.app import App
 from skincare.deployment.metrics import Metric
 from skincare.jobs.catalog import ReconcilePayments
@@ -181,8 +180,10 @@ class TestAPaidOrder:
         assert run("jobs", "revive", "--order", number, "--reason", "it was needed").exit_code == 0
         assert kinds(app) == []
 
-    def test_that_was_given_back_needs_no_mail(self, app: App, conn: Connection, number: str) -> None:
-        conn.execute("DELETE FROM jobs")
+    def test_that_was_given_back_needs_no_mail(
+        self, app: App, conn: Connection, owner: Connection, number: str
+    ) -> None:
+        owner.execute("DELETE FROM jobs")
         conn.execute("UPDATE orders SET status = 'refunded'")
         conn.execute("UPDATE payments SET refunded_rupiah = amount_rupiah")
         assert kinds(app) == []
@@ -255,7 +256,7 @@ class TestTheCommand:
     ) -> None:
         paid_orders(owner, 4)
         monkeypatch.setattr(
-            "skincare.operations.changes.look_through",
+            "skincare.operations.payment_changes.look_through",
             lambda database, within_s: look_through(database, within_s=0, piece=1),
         )
         result = run("payments", "reconcile", "--json")

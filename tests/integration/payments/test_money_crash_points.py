@@ -80,7 +80,7 @@ class Till:
 
 
 @pytest.fixture
-def till(database_url: str, aws: AwsSession, aws_endpoint: str, tmp_path: Path) -> Iterator[Till]:
+def till(database_url: str, owner_url: str, aws: AwsSession, aws_endpoint: str, tmp_path: Path) -> Iterator[Till]:
     (tmp_path / "mails").touch()
     environ = {
         "DATABASE_URL": database_url,
@@ -95,7 +95,8 @@ def till(database_url: str, aws: AwsSession, aws_endpoint: str, tmp_path: Path) 
     with psycopg.connect(database_url, autocommit=True) as conn:
         sku = factories.make_product(conn, sku="SERUM", price_rupiah=TOTAL, stock=STOCK).sku
         number = factories.make_order(conn, lines={sku: 1}).order.order_number
-        conn.execute("DELETE FROM jobs WHERE job_type = 'send_confirmation_email'")
+        with psycopg.connect(owner_url) as owner:
+            owner.execute("DELETE FROM jobs WHERE job_type = 'send_confirmation_email'")
         with clock.driving_moto():
             yield Till(environ, conn, app, number, clock)
     app.database.close()

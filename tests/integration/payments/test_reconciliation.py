@@ -67,15 +67,15 @@ class TestWhatIsMended:
         take_in(app, order_number=number)
         age(owner, HOUR)
         assert repaired(app) == []
-        conn.execute("DELETE FROM jobs WHERE job_type = 'process_payment'")
+        owner.execute("DELETE FROM jobs WHERE job_type = 'process_payment'")
         assert repaired(app) == [("process_payment", number)]
         assert repaired(app) == []
         payload = conn.execute("SELECT payload FROM jobs WHERE job_type = 'process_payment'").fetchall()
         assert payload == [({"event_id": str(event)},) for (event,) in conn.execute("SELECT id FROM payment_events")]
 
-    def test_is_no_event_of_this_moment(self, app: App, conn: Connection) -> None:
+    def test_is_no_event_of_this_moment(self, app: App, conn: Connection, owner: Connection) -> None:
         take_in(app, order_number=new_order(conn))
-        conn.execute("DELETE FROM jobs WHERE job_type = 'process_payment'")
+        owner.execute("DELETE FROM jobs WHERE job_type = 'process_payment'")
         assert repaired(app) == []
 
     def test_is_no_event_whose_job_is_dead_for_a_person_has_that(
@@ -93,13 +93,13 @@ class TestWhatIsMended:
         ask_for_refund(app, RefundRequest(number, "x", "x"))
         age(owner, HOUR)
         assert repaired(app) == []
-        conn.execute("DELETE FROM jobs WHERE job_type = 'send_refund'")
+        owner.execute("DELETE FROM jobs WHERE job_type = 'send_refund'")
         assert repaired(app) == [("send_refund", number)]
         assert repaired(app) == []
 
     def test_is_an_unpaid_order_whose_timer_is_gone(self, app: App, conn: Connection, owner: Connection) -> None:
         number = new_order(conn)
-        conn.execute("DELETE FROM jobs WHERE job_type = 'expire_order'")
+        owner.execute("DELETE FROM jobs WHERE job_type = 'expire_order'")
         age(owner, timedelta(minutes=74))
         assert repaired(app) == []
         age(owner, timedelta(minutes=2))
@@ -110,7 +110,7 @@ class TestWhatIsMended:
         self, app: App, conn: Connection, owner: Connection
     ) -> None:
         number = new_order(conn)
-        conn.execute("DELETE FROM jobs WHERE job_type = 'expire_order'")
+        owner.execute("DELETE FROM jobs WHERE job_type = 'expire_order'")
         conn.execute("UPDATE orders SET expires_at = created_at + interval '24 hours'")
         age(owner, 24 * HOUR)
         assert repaired(app) == []

@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+MOST_ACCOUNTS = 20
+"""Accounts of one request."""
+
 
 class RequestKind(StrEnum):
     """What a customer asks for. The value is stored: never renamed."""

@@ -26,13 +26,15 @@ def accounts(conn: Connection, who: str, *, limit: int) -> list[Account]:
                 UNION SELECT user_id FROM carts WHERE user_id = %(who)s
                 UNION SELECT user_id FROM idempotency_keys WHERE user_id = %(who)s
             )
-            SELECT k.user_id, count(o.id) AS orders, count(DISTINCT lower(o.email)) AS addresses,
-                max(o.created_at) AS newest_order_at,
-                EXISTS (SELECT FROM carts c WHERE c.user_id = k.user_id) AS has_cart,
+            SELECT k.user_id, o.orders, o.addresses, o.newest_order_at,
+                (SELECT count(*) FROM carts c WHERE c.user_id = k.user_id) = 1 AS has_cart,
                 customer_waits_for(k.user_id) AS waits_for
             FROM (SELECT user_id FROM known ORDER BY user_id LIMIT %(limit)s) k
-            LEFT JOIN orders o ON o.user_id = k.user_id
-            GROUP BY k.user_id ORDER BY k.user_id""",
+            CROSS JOIN LATERAL (
+                SELECT count(*) AS orders, count(DISTINCT lower(email)) AS addresses, max(created_at) AS newest_order_at
+                FROM orders WHERE user_id = k.user_id
+            ) o
+            ORDER BY k.user_id""",
             {"who": who, "limit": limit},
         )
         .fetchall()

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from skincare.customers import repository
 from skincare.customers.errors import ExportNotReady, ExportTooLarge
-from skincare.customers.models import Accounts, CustomerRequests, ExportLink, Outcome, RequestKind
+from skincare.customers.models import MOST_ACCOUNTS, Accounts, CustomerRequests, ExportLink, Outcome, RequestKind
 from skincare.database.connection import Connection, Database
 from skincare.identifiers import new_job_id
 from skincare.invoices.ports import ObjectStore
@@ -21,7 +21,6 @@ STEPS_OF_A_JOB = 20
 _ORDERS_OF_A_PAGE = 100
 MOST_ORDERS = 20_000
 LINK_LASTS = timedelta(minutes=5)
-MOST_ACCOUNTS = 20
 _LISTED = 100
 
 

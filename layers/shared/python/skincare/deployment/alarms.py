@@ -4,6 +4,7 @@ from datetime import timedelta
 
 from skincare.deployment import log_events
 from skincare.deployment.alarm_rule import COUNTING, MINUTE, AlarmRule
+from skincare.deployment.database_alarms import DATABASE_RULES
 from skincare.deployment.metrics import Metric
 
 DEAD_JOBS = AlarmRule(
@@ -92,6 +93,20 @@ RELAY_FAILURES = AlarmRule(
     impact="One failure hurts nobody; several make mails, payments and invoices late.",
     runbook="relay-failures",
     first="aws logs tail /aws/lambda/skincare-{stage}-outbox-relay --since 30m --filter-pattern ERROR",
+)
+RETENTION_BEHIND = AlarmRule(
+    name="retention-behind",
+    metric=Metric.RETENTION_LAG,
+    threshold=2 * 24 * 3600,
+    counts="s",
+    period=timedelta(hours=1),
+    periods=3,
+    # Written each minute: silence means that nothing is removed.
+    silence_is_bad=True,
+    broke="Rows that have had their time are not removed: the oldest for two days, or nothing is removed at all.",
+    impact="Nobody yet; the database grows, and what should be forgotten is not.",
+    runbook="retention-behind",
+    first="skincare retention --stage {stage}",
 )
 MESSAGES_QUARANTINED = AlarmRule(
     name="messages-quarantined",
@@ -248,48 +263,8 @@ FUNCTION_SLOW = AlarmRule(
     runbook="function-slow",
     first="aws logs tail /aws/lambda/{function} --since 30m --filter-pattern ERROR",
 )
-DATABASE_CPU = AlarmRule(
-    name="database-cpu",
-    threshold=80,
-    counts="%",
-    periods=3,
-    broke="The database has used {threshold} % of its CPU for {lasting}.",
-    impact="Orders become slow, then fail; jobs wait.",
-    runbook="database-cpu",
-    first="aws rds describe-db-instances --query 'DBInstances[].[DBInstanceIdentifier,DBInstanceStatus]'",
+ALARM_RULES: tuple[AlarmRule, ...] = (
+    *(value for value in list(globals().values()) if isinstance(value, AlarmRule)),
+    *DATABASE_RULES,
 )
-DATABASE_STORAGE = AlarmRule(
-    name="database-storage",
-    threshold=0.1,
-    counts="of the first storage",
-    below=True,
-    broke="The database has less than {percent} % of its first storage left, and growing by itself did not help.",
-    impact="When it is full, no order can be placed.",
-    runbook="database-storage",
-    first="aws rds describe-db-instances --query 'DBInstances[].[AllocatedStorage,MaxAllocatedStorage]'",
-)
-DATABASE_CONNECTIONS = AlarmRule(
-    name="database-connections",
-    threshold=0.8,
-    counts="of all connections",
-    periods=2,
-    of=3,
-    broke="The database has {percent} % of its {whole} connections open.",
-    impact="Orders become slow, then fail; jobs wait.",
-    runbook="database-connections",
-    first="aws lambda list-functions --query 'Functions[].FunctionName'",
-)
-DATABASE_PINNED = AlarmRule(
-    name="database-pinned",
-    threshold=0.05,
-    at_least=5,
-    counts="of all connections",
-    periods=3,
-    broke="Sessions are pinned: RDS Proxy cannot share their connections.",
-    impact="Nobody yet; under load connections run out and orders fail.",
-    runbook="database-pinned",
-    first="aws rds describe-db-proxies --query 'DBProxies[].[DBProxyName,Status]'",
-)
-
-ALARM_RULES: tuple[AlarmRule, ...] = tuple(value for value in list(globals().values()) if isinstance(value, AlarmRule))
 """All of them, in the order above: a rule is added by writing it down."""

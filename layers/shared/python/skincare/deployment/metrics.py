@@ -48,11 +48,18 @@ class Metric(StrEnum):
     """Events of the last day that differ from what their gateway says when asked."""
     OPEN_FINDINGS = "OpenFindings"
     """What the last reconciliation found that no other gauge counts and nobody has settled."""
+    RETENTION_LAG = "RetentionLag"
+    """Seconds by which the oldest row that retention left is beyond its window; 0 where it left none."""
+
+    # Per stage and table, or table and column.
+    ROWS_REMOVED = "RowsRemoved"
+    """What retention removed."""
 
 
 UNITS: Mapping[Metric, str] = {
     Metric.JOB_DURATION: "Milliseconds",
     Metric.QUEUE_DELAY: "Seconds",
     Metric.OUTBOX_LATENESS: "Seconds",
+    Metric.RETENTION_LAG: "Seconds",
 }
 """Those that are not counts, as CloudWatch names units."""

@@ -47,8 +47,9 @@ class JobState(StrEnum):
     """Where a job is in its life, as docs/job-lifecycle.md explains it."""
 
     PENDING = "pending"
-    """Not on SQS yet."""
+    """Not claimed yet; whoever enqueued it may have put it on SQS."""
     QUEUED = "queued"
+    """Put on SQS by the relay, or released by a worker that had no time for it."""
     PROCESSING = "processing"
     """Leased to a worker."""
     RETRY_WAITING = "retry_waiting"

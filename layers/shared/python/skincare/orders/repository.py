@@ -12,7 +12,7 @@ from skincare.jobs.catalog import SendConfirmationEmail
 from skincare.jobs.models import DueJob
 from skincare.notifications.models import NotificationStatus
 from skincare.orders.activity import Notification, OrderDetail, OrderJob, detail_of
-from skincare.orders.errors import CheckoutRefused, IdempotencyKeyReused
+from skincare.orders.errors import CheckoutOvertaken, CheckoutRefused, IdempotencyKeyReused
 from skincare.orders.models import (
     CartLine,
     CheckoutState,
@@ -49,7 +49,8 @@ def place(
 
     The order comes with its timer, a job `expire_order` for when its payment window and the grace are over.
     The replayed order is the one of the first answer, whatever became of it since; no limit refuses it. Raises
-    `CheckoutRefused` when nothing was written, and `IdempotencyKeyReused`.
+    `CheckoutRefused` when nothing was written, `IdempotencyKeyReused`, and `CheckoutOvertaken` where the key was
+    forgotten meanwhile.
     """
     payload = SendConfirmationEmail(order_number=order_number)
     try:
@@ -99,7 +100,10 @@ def place(
         if error.sqlstate in _REFUSALS or error.diag.constraint_name in _REFUSING_CONSTRAINTS:
             raise CheckoutRefused from None
         raise
-    if row is None or row["outcome"] == "key_reused":
+    if row is None:
+        # The key was there when it was written and forgotten when it was read: its time was over in between.
+        raise CheckoutOvertaken
+    if row["outcome"] == "key_reused":
         raise IdempotencyKeyReused
     if row["outcome"] == "replayed":
         return Placement(_order(row), job=None)

@@ -11,7 +11,8 @@
 CREATE OR REPLACE FUNCTION erase_customer(p_request_id bigint, p_look integer, p_limit integer)
 RETURNS TABLE (outcome text, orders_erased integer, waiting_for jsonb)
 LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = public, pg_temp AS $$
+SET search_path = public, pg_temp
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     r customer_requests;
     v_waits jsonb;

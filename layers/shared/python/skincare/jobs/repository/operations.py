@@ -71,7 +71,7 @@ def retry_now(conn: Connection, job_ids: Sequence[JobId]) -> set[JobId]:
     return {row[0] for row in cur}
 
 
-_UNFINISHED = "AND id IN (SELECT job_id FROM job_schedule)"
+_UNFINISHED = "AND id = ANY (ARRAY(SELECT job_id FROM job_schedule))"
 
 
 def list_jobs(
@@ -101,7 +101,7 @@ def backlog(conn: Connection) -> Backlog:
             """
         WITH due AS (
             SELECT publish_at, queue = ANY (%(queues)s::text[]) AS known FROM jobs
-            WHERE id IN (SELECT job_id FROM job_schedule WHERE look_at <= now()) AND publish_at <= now()
+            WHERE id = ANY (ARRAY(SELECT job_id FROM job_schedule WHERE look_at <= now())) AND publish_at <= now()
         )
         SELECT (
                 SELECT least(greatest(coalesce(now() - min(publish_at), '0'), '0'), '100 years') FROM due WHERE known

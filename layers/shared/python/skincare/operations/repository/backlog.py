@@ -34,7 +34,7 @@ def outbox(conn: Connection) -> OutboxState:
             count(*) FILTER (WHERE state = 'pending' AND run_at > now())::integer AS waiting_for_their_time,
             count(*) FILTER (WHERE state <> 'dead_letter')::integer AS live,
             count(*) FILTER (WHERE state = 'dead_letter')::integer AS dead
-        FROM jobs WHERE publish_at IS NOT NULL AND id IN (SELECT job_id FROM job_schedule)""",
+        FROM jobs WHERE publish_at IS NOT NULL AND id = ANY (ARRAY(SELECT job_id FROM job_schedule))""",
         {"queues": list(QueueName)},
     )
     found = cur.fetchone()

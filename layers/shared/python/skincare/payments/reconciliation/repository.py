@@ -12,7 +12,7 @@ from skincare.payments.expiry.repository import KnownAttempt
 from skincare.payments.models import Attempt
 
 _LATE = timedelta(minutes=15)
-_ASK_BACK = timedelta(days=7)
+ASK_BACK = timedelta(days=7)
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def attempts_to_ask(conn: Connection, *, limit: int) -> list[KnownAttempt]:
         WHERE a.created_at > now() - %(ask_back)s AND a.expires_at < now() - %(late)s AND o.status <> 'pending'
             AND (a.asked_at IS NULL OR a.asked_at < a.expires_at)
         ORDER BY a.asked_at NULLS FIRST, a.created_at LIMIT %(limit)s""",
-        {"ask_back": _ASK_BACK, "late": _LATE, "limit": limit},
+        {"ask_back": ASK_BACK, "late": _LATE, "limit": limit},
     )
     return [
         KnownAttempt(gateway, Attempt(OrderNumber(order_number), number, amount, expires_at), is_open=False)

@@ -31,12 +31,3 @@ ALTER TABLE orders ADD COLUMN IF NOT EXISTS erased_at timestamptz;
 -- By which the accounts of an address are found.
 DROP INDEX CONCURRENTLY IF EXISTS orders_address_idx;
 CREATE INDEX CONCURRENTLY orders_address_idx ON orders (lower(email)) WHERE erased_at IS NULL;
-
--- What a gateway sent, or its hash once it has been erased.
-ALTER TABLE payment_events
-    ADD COLUMN IF NOT EXISTS body_sha256 bytea CHECK (octet_length(body_sha256) = 32),
-    ALTER COLUMN body DROP NOT NULL;
-ALTER TABLE payment_events
-    DROP CONSTRAINT IF EXISTS payment_events_body_or_its_hash,
-    ADD CONSTRAINT payment_events_body_or_its_hash CHECK ((body IS NULL) = (body_sha256 IS NOT NULL)) NOT VALID;
-ALTER TABLE payment_events VALIDATE CONSTRAINT payment_events_body_or_its_hash;
