@@ -10,13 +10,22 @@ from oncall import (
     dead_letter_requests,
     job_requests,
     mail_requests,
+    pause_requests,
     payment_requests,
     retention_requests,
 )
 from oncall.refusals import RequestRefused, broken_rules
 from oncall.request import Request
 
-_MODULES = (customer_requests, dead_letter_requests, job_requests, mail_requests, payment_requests, retention_requests)
+_MODULES = (
+    customer_requests,
+    dead_letter_requests,
+    job_requests,
+    mail_requests,
+    pause_requests,
+    payment_requests,
+    retention_requests,
+)
 
 REQUESTS: tuple[type[Request], ...] = tuple(
     value

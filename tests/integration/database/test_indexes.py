@@ -8,7 +8,7 @@ import pytest
 from psycopg import Connection
 
 from skincare.customers import repository as customers
-from skincare.jobs.repository import operations, outbox
+from skincare.jobs.repository import lease, operations, outbox
 from skincare.operations.repository import events, mails
 from skincare.orders import repository as orders
 from skincare.payments import repository as payments
@@ -22,6 +22,7 @@ from tests.integration.database.test_wire import queries
 NEEDED_BY: dict[str, tuple[ModuleType, str]] = {
     "cart_items_added_at_idx": (retention, "prune"),
     "idempotency_keys_created_at_idx": (retention, "prune"),
+    "job_pauses_over_at_idx": (lease, "claim"),
     "jobs_order_number_idx": (outbox, "insert_again"),
     "order_notifications_undeliverable_idx": (mails, "undeliverable"),
     "orders_address_idx": (customers, "accounts"),

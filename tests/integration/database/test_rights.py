@@ -34,6 +34,7 @@ EVIDENCE = (
     "reconciliation_runs",
     "suppressed_recipients",
     "customer_requests",
+    "job_pauses",
 )
 DELETED_FROM = {
     "products",

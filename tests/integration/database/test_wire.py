@@ -24,7 +24,17 @@ from skincare.invoices import repository as invoices
 from skincare.invoices.credit_notes import repository as credit_notes
 from skincare.invoices.credit_notes.models import CreditNote
 from skincare.jobs.catalog import ReconcilePayments
-from skincare.jobs.repository import acknowledgements, dead_letter, lease, operations, outbox, quarantine, timers
+from skincare.jobs.models import PauseTarget
+from skincare.jobs.repository import (
+    acknowledgements,
+    dead_letter,
+    lease,
+    operations,
+    outbox,
+    pauses,
+    quarantine,
+    timers,
+)
 from skincare.jobs.retry import Completed
 from skincare.notifications import repository as notifications
 from skincare.notifications.models import Notice, NotificationStatus, NotificationType
@@ -210,6 +220,13 @@ def oncall_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType,
         (backlog, "payments"): lambda: backlog.payments(conn, limit=1),
         (backlog, "review_event"): lambda: backlog.review_event(conn, job_id),
         (backlog, "resolve_anomaly"): lambda: backlog.resolve_anomaly(conn, 1),
+        (pauses, "pause"): lambda: pauses.pause(
+            conn, PauseTarget("all"), job_types=None, reason="x", paused_by="me", lasts=timedelta(hours=1)
+        ),
+        (pauses, "active"): lambda: pauses.active(conn),
+        (pauses, "of_job"): lambda: pauses.of_job(conn, job_type="x", queue="x"),
+        (pauses, "names_in_use"): lambda: (pauses.names_in_use(conn, "type"), pauses.names_in_use(conn, "queue")),
+        (pauses, "resume"): lambda: pauses.resume(conn, PauseTarget("all")),
         (acknowledgements, "acknowledge"): lambda: acknowledgements.acknowledge(
             conn, {job_id: 1}, claimed_identity="me", reason="x", lasts=timedelta(days=1)
         ),

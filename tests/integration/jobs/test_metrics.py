@@ -232,6 +232,8 @@ class TestTheRelay:
             "OutboxLateness": [0.0],
             "JobsOfUnknownQueues": [0.0],
             "DeadJobs": [0.0],
+            "PausedJobs": [0.0],
+            "ForgottenPauses": [0.0],
             "QuarantinedMessages": [0.0],
             "UnappliedPaymentEvents": [0.0],
             "QuarantinedPaymentEvents": [0.0],

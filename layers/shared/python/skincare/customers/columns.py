@@ -82,6 +82,7 @@ PERSONAL: Mapping[str, Mapping[str, Personal]] = {
     "reconciliation_findings": {"subject": _kept(_TRANSACTION)},
     "customer_requests": {"user_id": _removed("an unfinished request names the account, a finished one does not")},
     "dead_letter_acknowledgements": {"claimed_identity": _staff(_ON_CALL), "reason": _staff(_ON_CALL)},
+    "job_pauses": {"reason": _staff(_ON_CALL), "paused_by": _staff(_ON_CALL)},
     "operations_audit": {
         "claimed_identity": _staff(_ON_CALL),
         "reason": _staff(_ON_CALL),
@@ -112,6 +113,7 @@ NOT_PERSONAL: Mapping[str, str] = {
         " first_failed_at last_failed_at error_class error_message finished_at"
     ),
     "job_schedule": "look_at job_id",
+    "job_pauses": "id scope name queue job_types paused_at ends_at resumed_at",
     "job_keys": "unique_key job_id",
     "dead_jobs": "job_id",
     "dead_letter_acknowledgements": "job_id dead_letter_no acknowledged_at expires_at",

@@ -3,8 +3,9 @@
 from skincare.operations.customer_changes import CustomerChanges
 from skincare.operations.job_changes import JobChanges
 from skincare.operations.mail_changes import MailChanges
+from skincare.operations.pause_changes import PauseChanges
 from skincare.operations.payment_changes import PaymentChanges
 
 
-class Changes(JobChanges, PaymentChanges, MailChanges, CustomerChanges):
+class Changes(JobChanges, PauseChanges, PaymentChanges, MailChanges, CustomerChanges):
     """Every change; each is audited in its own transaction."""

@@ -126,7 +126,8 @@ def take_due(conn: Connection, *, limit: int, queues: Collection[QueueName] = tu
     """Take up to `limit` jobs of these queues whose `publish_at` has come, as the schedule names them.
 
     Another taker gets them again in 60 s unless marked. `publish_at` stays: it tells since when a job is due. A queue
-    that this release does not know cannot be among them, and its jobs stay due for one that does.
+    that this release does not know cannot be among them, and its jobs stay due for one that does. So do those that a
+    pause holds, but dead letters go out.
     """
     cur = conn.cursor(row_factory=dict_row)
     cur.execute(
@@ -149,7 +150,7 @@ def take_these(conn: Connection, job_ids: Sequence[JobId]) -> list[DueJob]:
         WHERE id IN (
             SELECT id FROM jobs
             WHERE id = ANY (%(ids)s::uuid[]) AND publish_at <= now() AND queue = ANY (%(queues)s::text[])
-                AND state IN ('pending', 'queued', 'retry_waiting')
+                AND state IN ('pending', 'queued', 'retry_waiting') AND NOT job_is_paused(job_type, queue)
             FOR UPDATE SKIP LOCKED
         )
         RETURNING id, job_type, queue, payload::text, publish_at, request_id, trace_id, order_number, false AS dead,
