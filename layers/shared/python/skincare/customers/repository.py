@@ -84,7 +84,7 @@ def exported_key(conn: Connection, request_id: int) -> str | None:
         WHERE id = %(id)s AND finished_at > now() - interval '7 days'""",
         {"id": request_id},
     ).fetchone()
-    return row and row[0]
+    return None if row is None else row[0]
 
 
 def erase(conn: Connection, request_id: int, look: int, *, limit: int) -> Step:
