@@ -23,7 +23,7 @@ class SilentPublisher(Publisher):
     def __init__(self) -> None:
         """Needs neither database nor queues."""
 
-    def publish_now(self, jobs: Sequence[DueJob]) -> None:
+    def publish_now(self, jobs: Sequence[DueJob], *, taken: bool = False) -> None:
         """Do nothing."""
 
 

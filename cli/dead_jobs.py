@@ -10,8 +10,8 @@ from cli.redrive import Which, dead_jobs, dead_letter_refs
 from cli.tables import age, print_json, print_said
 
 if TYPE_CHECKING:
+    from oncall.dead_letter_requests import DeadLetterRef
     from oncall.request import Request
-    from oncall.requests import DeadLetterRef
     from skincare.operations.dead_letters import DeadJob
 
 

@@ -19,8 +19,8 @@ from cli.watching import all_completed, watch_jobs
 from skincare.moments import read_span
 
 if TYPE_CHECKING:
+    from oncall.dead_letter_requests import DeadLetterRef
     from oncall.request import Request
-    from oncall.requests import DeadLetterRef
     from skincare.operations.dead_letters import AcknowledgedGroup, DeadGroup, DeadList
 
 app = typer.Typer(no_args_is_help=True, help="Dead jobs, and messages that belong to no job.")
@@ -46,7 +46,7 @@ def dlq() -> None:
 @app.command("list")
 def list_command(*, stage: Stage = LOCAL, as_json: AsJson = False) -> None:
     """Print dead jobs by type and error, and what is in quarantine."""
-    from oncall.requests import ListDead
+    from oncall.dead_letter_requests import ListDead
 
     found = OnCall(stage).ask(ListDead())
     if as_json:
@@ -173,7 +173,7 @@ def discard(
     as_json: AsJson = False,
 ) -> None:
     """Give dead jobs up, a payment event with its job. `jobs revive` and `payments take-up` take it back."""
-    from oncall.requests import Discard
+    from oncall.dead_letter_requests import Discard
 
     oncall = OnCall(stage)
     which = selected(
@@ -219,7 +219,7 @@ def acknowledge(
     as_json: AsJson = False,
 ) -> None:
     """Note that somebody knows of dead jobs: until then the alarm leaves them out. They stay dead."""
-    from oncall.requests import Acknowledge
+    from oncall.dead_letter_requests import Acknowledge
 
     oncall = OnCall(stage)
     which = selected(
@@ -254,7 +254,7 @@ def unacknowledge(
     as_json: AsJson = False,
 ) -> None:
     """Take acknowledgements back: the jobs count for the alarm again."""
-    from oncall.requests import Unacknowledge
+    from oncall.dead_letter_requests import Unacknowledge
 
     oncall = OnCall(stage)
     which = selected(

@@ -12,6 +12,7 @@ import typer
 from cli.ids import job_ids, look_like_ids
 from cli.oncall import LOCAL, AsJson, Exit, OnCall, Stage, end, typed
 from cli.parameters import OptionalReason, Reason
+from cli.pauses import pause, paused, resume
 from cli.redrive import Which as Selected
 from cli.selection import (
     AT_ONCE,
@@ -58,7 +59,7 @@ def list_command(
     limit: Annotated[int, typer.Option(min=1, max=_MOST, help="How many of the newest.")] = _MOST,
 ) -> None:
     """Print the jobs, newest first."""
-    from oncall.requests import ListJobs
+    from oncall.job_requests import ListJobs
 
     rows = OnCall(stage).ask(ListJobs(queue=queue and queue.value, state=state and state.value, limit=limit)).jobs
     _print_jobs(rows, as_json=as_json)
@@ -95,8 +96,7 @@ def cancel(
     as_json: AsJson = False,
 ) -> None:
     """Cancel unfinished jobs; a running handler is not interrupted, its outcome is ignored."""
-    from oncall.job_requests import Which
-    from oncall.requests import Cancel
+    from oncall.job_requests import Cancel, Which
 
     oncall = OnCall(stage)
     which = selected(
@@ -125,8 +125,7 @@ def retry_now(
     as_json: AsJson = False,
 ) -> None:
     """End the wait of jobs for their next attempt."""
-    from oncall.job_requests import Which
-    from oncall.requests import RetryNow
+    from oncall.job_requests import RetryNow, Which
 
     oncall = OnCall(stage)
     which = selected(
@@ -177,6 +176,11 @@ def watch(
     rows = watch_jobs(oncall, ids, timeout=timedelta(seconds=timeout))
     _print_jobs(rows, as_json=as_json)
     end(Exit.DONE if all_completed(rows) and len(rows) == len(ids) else Exit.NOT_ALL)
+
+
+app.command()(pause)
+app.command()(resume)
+app.command()(paused)
 
 
 def _change_all(

@@ -13,7 +13,7 @@ def order(
     as_json: AsJson = False,
 ) -> None:
     """Print what happened to an order, oldest first, without personal data."""
-    from oncall.requests import ShowOrder
+    from oncall.job_requests import ShowOrder
 
     timeline = OnCall(stage).ask(typed(ShowOrder, order_number=number))
     if timeline is None:

@@ -7,10 +7,11 @@ from uuid import uuid4
 
 import typer
 
-from cli.ids import an_event, event_id, shown
+from cli.ids import an_event, event_id
 from cli.oncall import LOCAL, AsJson, Exit, OnCall, Stage, end, typed
 from cli.parameters import OrderArgument, as_field, parsed_by, why
-from cli.tables import Rupiah, age, print_json, print_said, print_table
+from cli.payment_list import payment_list
+from cli.tables import print_json, print_table
 from skincare.money import read_rupiah, rupiah
 
 if TYPE_CHECKING:
@@ -24,78 +25,7 @@ def payments() -> None:
     """Payment events, and money that does not fit."""
 
 
-@app.command("list")
-def list_command(*, stage: Stage = LOCAL, as_json: AsJson = False) -> None:
-    """Print events that wait, could not be read or differ from what was confirmed, and open anomalies."""
-    from oncall.requests import ShowPayments
-
-    found = OnCall(stage).ask(ShowPayments())
-    if as_json:
-        print_json(found)
-        return
-    print(
-        f"{found.unapplied} events not applied, {found.quarantined} quarantined, {found.open_anomalies} open anomalies."
-    )
-    if found.open_findings:
-        print(f"{found.open_findings} findings of the reconciliation.")
-    if found.events:
-        print_said(
-            ("event", "gateway", "state", "says", "order", "received", "flaw"),
-            [
-                (shown(e.id), e.gateway, e.state, e.status, e.order_number, f"{age(e.received_at)} ago", e.flaw)
-                for e in found.events
-            ],
-            title="\nEvents",
-        )
-    if found.corrected:
-        print_table(
-            ("event", "gateway", "order", "reported", "amount", "confirmed", "amount", "when"),
-            [
-                (
-                    e.id,
-                    e.gateway,
-                    e.order_number,
-                    e.told,
-                    Rupiah(e.told_rupiah),
-                    e.confirmed,
-                    Rupiah(e.confirmed_rupiah),
-                    f"{age(e.confirmed_at)} ago",
-                )
-                for e in found.corrected
-            ],
-            title="\nReported otherwise than confirmed, in the last week",
-        )
-    if found.anomalies:
-        print_table(
-            ("id", "kind", "task", "order", "expected", "reported", "give back", "found"),
-            [
-                (
-                    a.id,
-                    a.kind,
-                    a.task,
-                    a.order_number,
-                    Rupiah(a.expected_rupiah),
-                    Rupiah(a.amount_rupiah),
-                    Rupiah(a.give_back_rupiah),
-                    f"{age(a.created_at)} ago",
-                )
-                for a in found.anomalies
-            ],
-            title="\nOpen anomalies",
-        )
-
-    if found.findings:
-        print_table(
-            ("id", "kind", "subject", "order", "since"),
-            [(f.id, f.kind, f.subject, f.order_number, f"{age(f.first_seen_at)} ago") for f in found.findings],
-            title="\nFindings of the reconciliation",
-        )
-    if found.set_aside:
-        print_table(
-            ("event", "gateway", "says", "order", "received"),
-            [(shown(e.id), e.gateway, e.status, e.order_number, f"{age(e.received_at)} ago") for e in found.set_aside],
-            title="\nSet aside by people in the last 35 days",
-        )
+app.command("list")(payment_list)
 
 
 @app.command()
@@ -107,7 +37,7 @@ def resolve(
     as_json: AsJson = False,
 ) -> None:
     """Note that a person has dealt with an anomaly."""
-    from oncall.requests import ResolveAnomaly
+    from oncall.payment_requests import ResolveAnomaly
 
     oncall = OnCall(stage)
     change = oncall.ask(typed(ResolveAnomaly, claimed_identity=oncall.identity, anomaly_id=anomaly, reason=reason))
@@ -127,7 +57,7 @@ def review(
     as_json: AsJson = False,
 ) -> None:
     """Note that a person has looked at an event that could not be read."""
-    from oncall.requests import ReviewEvent
+    from oncall.payment_requests import ReviewEvent
 
     oncall = OnCall(stage)
     request = typed(ReviewEvent, claimed_identity=oncall.identity, event_id=event_id(oncall, event), reason=reason)
@@ -151,7 +81,7 @@ def set_aside(
     as_json: AsJson = False,
 ) -> None:
     """Give up an event that can never be applied, with its job. `payments take-up` takes it back."""
-    from oncall.money_requests import SetAsideEvent
+    from oncall.payment_requests import SetAsideEvent
 
     oncall = OnCall(stage)
     change = oncall.ask(
@@ -175,7 +105,7 @@ def take_up(
     as_json: AsJson = False,
 ) -> None:
     """Try an event again that was set aside, by a person or because its time was over."""
-    from oncall.money_requests import TakeUpEvent
+    from oncall.payment_requests import TakeUpEvent
 
     oncall = OnCall(stage)
     request = typed(TakeUpEvent, claimed_identity=oncall.identity, event_id=event_id(oncall, event), reason=reason)
@@ -193,7 +123,7 @@ def settle(
     as_json: AsJson = False,
 ) -> None:
     """Note that a person has dealt with what the reconciliation found."""
-    from oncall.money_requests import ReopenFinding, SettleFinding
+    from oncall.payment_requests import ReopenFinding, SettleFinding
 
     oncall = OnCall(stage)
     request = ReopenFinding if undo else SettleFinding
@@ -249,7 +179,7 @@ def refund(
     as_json: AsJson = False,
 ) -> None:
     """Give money back: the gateway is asked within two minutes, and its event books the refund."""
-    from oncall.requests import Refund
+    from oncall.payment_requests import Refund
 
     oncall = OnCall(stage)
     asked = oncall.ask(
@@ -274,7 +204,7 @@ def refund(
 @app.command()
 def reconcile(*, stage: Stage = LOCAL, as_json: AsJson = False) -> None:
     """Compare orders and payments, fix what is safe, and print what was fixed and found."""
-    from oncall.requests import Reconcile
+    from oncall.payment_requests import Reconcile
 
     oncall = OnCall(stage)
     repaired: list[tuple[str, str]] = []

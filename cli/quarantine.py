@@ -13,7 +13,7 @@ def quarantined(
     message: Annotated[int, typer.Argument(metavar="ID", min=1)], *, stage: Stage = LOCAL, as_json: AsJson = False
 ) -> None:
     """Print a quarantined message in full. Its content comes from outside and is not trusted."""
-    from oncall.requests import ShowQuarantined
+    from oncall.dead_letter_requests import ShowQuarantined
 
     found = OnCall(stage).ask(ShowQuarantined(message_id=message))
     if found is None:
@@ -42,7 +42,7 @@ def close(
     as_json: AsJson = False,
 ) -> None:
     """Record that a quarantined message was dealt with; it is no longer listed, but kept."""
-    from oncall.requests import CloseQuarantined
+    from oncall.dead_letter_requests import CloseQuarantined
 
     oncall = OnCall(stage)
     change = oncall.ask(typed(CloseQuarantined, claimed_identity=oncall.identity, message_id=message, reason=reason))

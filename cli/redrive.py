@@ -15,7 +15,7 @@ from cli.pace import Pace
 from skincare.deployment.queues import QueueName
 
 if TYPE_CHECKING:
-    from oncall.requests import DeadLetterRef
+    from oncall.dead_letter_requests import DeadLetterRef
     from skincare.operations.dead_letters import DeadJob
 
 _MOST_JOBS = 100
@@ -65,7 +65,7 @@ def which_jobs(
 
 def dead_jobs(oncall: OnCall, which: Which) -> "Iterator[Sequence[DeadJob]]":
     """Yield the dead jobs in pages, each job once: one that dies again meanwhile is not met a second time."""
-    from oncall.requests import FindDead
+    from oncall.dead_letter_requests import FindDead
 
     if which.job_ids is not None:
         for start in range(0, len(which.job_ids), _MOST_JOBS):
@@ -84,7 +84,7 @@ def dead_jobs(oncall: OnCall, which: Which) -> "Iterator[Sequence[DeadJob]]":
 
 def dead_letter_refs(jobs: "Sequence[DeadJob]") -> "list[DeadLetterRef]":
     """Return which dead letters were looked at."""
-    from oncall.requests import DeadLetterRef
+    from oncall.dead_letter_requests import DeadLetterRef
 
     return [DeadLetterRef(job_id=UUID(job.id), dead_letter_no=job.dead_letter_no) for job in jobs]
 
@@ -127,7 +127,7 @@ class Redrive:
         return done
 
     def _redrive(self, jobs: "Sequence[DeadJob]", done: Redriven) -> None:
-        from oncall.requests import Redrive as Request
+        from oncall.dead_letter_requests import Redrive as Request
 
         change = self._oncall.ask(
             typed(

@@ -8,7 +8,7 @@ _COUNTED = 10_000
 
 def retention(*, stage: Stage = LOCAL, as_json: AsJson = False) -> None:
     """Print for each table how long its rows are kept, about how many there are, and how many have had their time."""
-    from oncall.requests import ShowRetention
+    from oncall.retention_requests import ShowRetention
 
     found = OnCall(stage).ask(ShowRetention())
     if as_json:

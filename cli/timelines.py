@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def print_job(oncall: OnCall, job_id: UUID, *, as_json: bool) -> None:
     """Print everything about one job; ends the command where there is none."""
-    from oncall.requests import ShowJob
+    from oncall.job_requests import ShowJob
 
     timeline = oncall.ask(ShowJob(job_id=job_id))
     if timeline is None:
@@ -30,6 +30,7 @@ def print_job(oncall: OnCall, job_id: UUID, *, as_json: bool) -> None:
             "job": job.id,
             "type": job.type,
             "state": job.state,
+            "paused": "; ".join(timeline.pauses) or None,
             "order": job.order_number,
             "request": job.request_id,
             "payload": json.dumps(timeline.payload),

@@ -33,8 +33,8 @@ def watch_jobs(oncall: OnCall, job_ids: Sequence[UUID], *, timeout: timedelta) -
 
 def look_at(oncall: OnCall, job_ids: Sequence[UUID]) -> list[Any]:
     """Return these jobs as the ledger has them, however many."""
+    from oncall.job_requests import LookAtJobs
     from oncall.request import MOST_JOBS
-    from oncall.requests import LookAtJobs
 
     chunks = [list(job_ids[start : start + MOST_JOBS]) for start in range(0, len(job_ids), MOST_JOBS)]
     return [job for chunk in chunks for job in oncall.ask(LookAtJobs(job_ids=chunk)).jobs]

@@ -1,13 +1,13 @@
 """What the local SES sent: read from its MIME, kept in a file beside the orders it is about."""
 
 import base64
-import contextlib
 import email
 import json
 import threading
 from datetime import UTC, datetime
 from email import policy
 from email.message import EmailMessage
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +26,16 @@ class Mailbox:
         self._lock = threading.Lock()
 
     def record(self, request: dict[str, Any]) -> None:
-        """Keep the mail of an accepted SendEmail call (SES API v2) with raw content. Raises OSError."""
-        mail = read_mail(base64.b64decode(request["Content"]["Raw"]["Data"]), sent_at=datetime.now(UTC))
-        recipients = request.get("Destination", {}).get("ToAddresses") or [mail["to"]]
-        mail["to"] = ", ".join(recipients)
-        line = json.dumps(mail)
+        """Keep the mail of an accepted SendEmail call (SES API v2) with raw content. Raises OSError.
+
+        It is kept as it was sent: reading it takes longer than all else about it, and most are never looked at.
+        """
+        kept = {
+            "raw": request["Content"]["Raw"]["Data"],
+            "recipients": request.get("Destination", {}).get("ToAddresses", []),
+            "sent_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        }
+        line = json.dumps(kept)
         with self._lock:
             self._lines.append(line)
 
@@ -38,13 +43,21 @@ class Mailbox:
         """Return the mails as {to, subject, text, html, sent_at}."""
         with self._lock:
             lines = self._file.read_text(errors="replace").splitlines() if self._file.exists() else []
-        mails = []
-        for line in reversed(lines):
-            with contextlib.suppress(ValueError):  # cut off by a kill
-                mail = json.loads(line)
-                if isinstance(mail, dict):
-                    mails.append(mail)
-        return mails
+        return [mail for line in reversed(lines) if (mail := _mail_of(line)) is not None]
+
+
+@lru_cache(maxsize=5000)
+def _mail_of(line: str) -> dict[str, Any] | None:
+    """Read a line; None for one that a kill cut off. An earlier release wrote what was read of the mail."""
+    try:
+        kept = json.loads(line)
+        if not isinstance(kept, dict) or "raw" not in kept:
+            return kept if isinstance(kept, dict) else None
+        raw = base64.b64decode(kept["raw"])
+    except ValueError:
+        return None
+    mail = read_mail(raw, sent_at=datetime.fromisoformat(kept["sent_at"]))
+    return mail | {"to": ", ".join(kept["recipients"]) or mail["to"]}
 
 
 def read_mail(raw: bytes, *, sent_at: datetime) -> dict[str, Any]:

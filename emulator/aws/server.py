@@ -9,17 +9,20 @@ import json
 import select
 import socket
 import sys
+import traceback
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
+from moto.moto_server.werkzeug_app import MotoRequestHandler
 from moto.sqs.models import sqs_backends
 from werkzeug import Request, Response
 from werkzeug.serving import make_server
 
+from emulator.aws import fast_paths as aws_fast_paths
 from emulator.aws import lock as aws_lock
+from emulator.aws.fast_paths import Dispatcher
 from emulator.aws.faults import SEND_EMAIL, fault_of
 from emulator.aws.files import KeptFiles
 from emulator.aws.mailbox import MAILS, Mailbox
@@ -75,10 +78,44 @@ class LocalAws:
 
 
 class _QuietHandler(MotoRequestHandler):
+    """Keeps a connection open after an answer, as AWS does; werkzeug's own closes it, and each costs a thread."""
+
     disable_nagle_algorithm = True
+    wbufsize = -1
+
+    def run_wsgi(self) -> None:
+        """Answer a request with a plain body in one packet; anything else in werkzeug's way, which closes."""
+        length = self.headers.get("Content-Length", "0")
+        if self.command not in {"GET", "POST"} or "Transfer-Encoding" in self.headers or not _is_length(length):
+            super().run_wsgi()
+            return
+        if self.headers.get("Expect", "").lower() == "100-continue":
+            self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            self.wfile.flush()
+        body = self.rfile.read(int(length))
+        self.environ = environ = self.make_environ()
+        environ["wsgi.input"] = io.BytesIO(body)
+        try:
+            response = Response.from_app(self.server.app, environ, buffered=True)
+        except Exception:  # noqa: BLE001  the caller is answered, whatever it is
+            self.server.log("error", "%s", traceback.format_exc())
+            response = Response("", 500)
+        content = response.get_data()
+        self.send_response(response.status_code, response.status.partition(" ")[2])
+        for name, value in response.headers:
+            if name.lower() not in {"content-length", "transfer-encoding", "connection"}:
+                self.send_header(name, value)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+        self.wfile.flush()
 
     def log(self, type: str, message: str, *args: Any) -> None:
         """Say nothing: a line per call would hide what matters."""
+
+
+def _is_length(text: str) -> bool:
+    return text.isascii() and text.isdigit()
 
 
 def _is_a_link_to_a_file(request: Request) -> bool:
@@ -116,10 +153,11 @@ def _give_back(request: dict[str, Any], answer: dict[str, Any]) -> None:
 
 def main(descriptor: str, mailbox_file: str, switches_folder: str, files_folder: str) -> None:
     """Serve until killed."""
+    aws_fast_paths.install()
     aws_lock.install()
     listener = socket.socket(fileno=int(descriptor))
     port = listener.getsockname()[1]
-    moto = DomainDispatcherApplication(create_backend_app)
+    moto = Dispatcher()
     app = LocalAws(
         moto,
         Mailbox(Path(mailbox_file)),

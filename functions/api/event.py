@@ -13,6 +13,7 @@ from api.errors import RequestMalformed
 _REQUEST_ID = re.compile(r"[A-Za-z0-9+/=_.:-]{1,128}")
 # AWS, "Tracing header": Root=1-5759e988-bd862e3fe1be46a994272793;Parent=…;Sampled=1
 _TRACE_ROOT = re.compile(r"(?:^|;)Root=(1-[0-9a-f]{8}-[0-9a-f]{24})(?:;|$)")
+_PLAIN_PATH = re.compile(r"[A-Za-z0-9/_.~-]*")
 _METHOD = re.compile(r"[A-Za-z]{1,20}")
 
 
@@ -80,7 +81,8 @@ def _headers(value: object) -> dict[str, str]:
     for name, text in _members(value).items():
         if isinstance(text, str):
             # The gateway joins duplicates by comma; names that differ in case are duplicates too.
-            headers[name.lower()] = f"{headers[name.lower()]},{text}" if name.lower() in headers else text
+            lower = name.lower()
+            headers[lower] = f"{headers[lower]},{text}" if lower in headers else text
     return headers
 
 
@@ -97,5 +99,7 @@ def _canonical(path: str) -> str:
 
     Routing then sees the same text in both cases, and no character that a pattern would stumble over.
     """
+    if _PLAIN_PATH.fullmatch(path):
+        return path
     segments = path.encode("utf-8", "surrogatepass").split(b"/")
     return "/".join(quote(unquote_to_bytes(segment), safe="") for segment in segments)

@@ -23,6 +23,7 @@ _WORDS = {
     "list_type": "must be a list",
     "model_type": "must be an object",
     "literal_error": "must be {expected}",
+    "enum": "must be {expected}",
     "is_instance_of": "must be of the type {class}",
     "uuid_type": "must be an id",
     "uuid_parsing": "must be an id",

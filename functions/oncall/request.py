@@ -1,15 +1,20 @@
 """A request of the on-call engineer: its base, and the fields that several have."""
 
-from typing import Annotated, Any, ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from skincare.addresses import parse_email
 from skincare.errors import InvalidInput
-from skincare.identifiers import REFUND_KEY_PATTERN, read_order_number
+from skincare.identifiers import REFUND_KEY_PATTERN, JobId, read_order_number
 from skincare.operations.models import Change
 from skincare.text import filled_line
+
+if TYPE_CHECKING:
+    from skincare.operations.changes import Changes
+    from skincare.operations.queries import Queries
 
 MOST_JOBS = 100
 """Jobs of one request: a redrive of so many stays far below the time limit of a statement."""
@@ -45,6 +50,14 @@ class Request(BaseModel):
     answer: ClassVar[type[Any]]
 
 
+class Query(Request):
+    """A request that only looks."""
+
+    def run(self, queries: "Queries") -> object | None:
+        """Return what was asked for, None where there is no such thing."""
+        raise NotImplementedError
+
+
 class ChangeRequest(Request):
     """A request that changes something. `claimed_identity` is who STS says the caller is."""
 
@@ -52,3 +65,12 @@ class ChangeRequest(Request):
 
     claimed_identity: Identity
     reason: Reason | None = None
+
+    def run(self, changes: "Changes") -> object:
+        """Make the change and return what became of it."""
+        raise NotImplementedError
+
+
+def in_order(job_ids: Sequence[UUID]) -> list[JobId]:
+    """Return each once, in the order in which all statements lock them."""
+    return [JobId(job_id) for job_id in sorted(set(job_ids))]

@@ -12,7 +12,7 @@ from emulator.loopback.client import LoopbackClient
 from emulator.switches import Switches
 from local.chaos import Switch
 from local.webhook_delivery import Delivery, Signer, deliver
-from oncall.requests import CloseQuarantined, Discard, FindDead, Redrive, ShowQuarantined
+from oncall.dead_letter_requests import CloseQuarantined, Discard, FindDead, Redrive, ShowQuarantined
 from skincare.identifiers import uuid7
 from skincare.payments.gateways.samples import Occurrence, sample
 from skincare.payments.gateways.webhooks import READERS

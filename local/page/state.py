@@ -25,8 +25,8 @@ from skincare.deployment.log_events import MAIL_STOPPED, WEBHOOK_REFUSED
 from skincare.deployment.metrics import Metric
 from skincare.deployment.queues import QueueName
 from skincare.jobs.gauges import job_gauges, queue_gauges
-from skincare.operations import service
-from skincare.operations.repository.dead_jobs import Which
+from skincare.operations.conditions import DeadConditions
+from skincare.operations.queries import Queries
 from skincare.payments.gateways import GATEWAYS
 from skincare.payments.gauges import payment_gauges
 
@@ -113,7 +113,7 @@ class SystemState:
             }
             for queue in QueueName
         ]
-        nothing = {"orders": None, "jobs": None, "job_counts": None, "dead": None}
+        nothing = {"orders": None, "jobs": None, "job_counts": None, "pauses": None, "dead": None}
         return {
             "at": _text(datetime.now(UTC)),
             "missing": missing,
@@ -168,8 +168,10 @@ class SystemState:
                 orders = newest_orders(conn, limit=_ORDERS)
             gauges = {**job_gauges(self._database), **payment_gauges(self._database)}
             of_queues = queue_gauges(self._database)
-            dead = service.list_dead(self._database)
-            dead_jobs = service.find_dead(self._database, Which(), after=None, limit=_DEAD_JOBS).jobs
+            queries = Queries(self._database)
+            paused = queries.pauses().pauses
+            dead = queries.list_dead()
+            dead_jobs = queries.find_dead(DeadConditions(), after=None, limit=_DEAD_JOBS).jobs
         except DatabaseUnavailable:
             return None
         return {
@@ -179,6 +181,7 @@ class SystemState:
             "orders": [_order(order) for order in orders],
             "jobs": [_texts(asdict(job)) for job in jobs],
             "job_counts": counts,
+            "pauses": [_texts(asdict(pause)) for pause in paused],
             "dead": {
                 "groups": [_texts(asdict(group)) for group in dead.groups],
                 "acknowledged": [_texts(asdict(group)) for group in dead.acknowledged],

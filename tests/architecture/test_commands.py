@@ -8,13 +8,20 @@ from infra.stage import STAGES
 from tests.architecture import aws_commands
 from tests.architecture.test_documents import DOCUMENTS
 from tests.architecture.tree import text_of
-from tests.support.typed_commands import commands_in, flaw_of, runbook_commands
+from tests.support.typed_commands import commands_in, commands_with, flaw_of, runbook_commands
 
 LIVING = [name for name in DOCUMENTS if not name.startswith("docs/decisions/")]
 
 
 def test_documents_name_commands() -> None:
     assert all(commands_in(text_of(name)) for name in ("README.md", "docs/operations.md", "docs/payments.md"))
+
+
+def test_operations_lists_every_command_that_asks_the_oncall_function() -> None:
+    described = set(commands_in(text_of("docs/operations.md")))
+    commands = commands_with("--stage")
+    assert len(commands) > 20
+    assert [name for name in commands if not any(f"{each} ".startswith(f"{name} ") for each in described)] == []
 
 
 @pytest.mark.parametrize("name", LIVING)

@@ -13,6 +13,9 @@ PRODUCT = ("layers/", "functions/", "local/", "cli/")
 NAMED = re.compile(r"^CREATE OR REPLACE (?:FUNCTION (\w+)\(|TRIGGER (\w+)\b)", re.MULTILINE)
 BODY = re.compile(r"AS \$\$(.*?)\$\$;", re.DOTALL)
 
+INSERTING = {"enqueue_job", "enqueue_jobs", "jobs_keep_schedule"}
+"""They insert into tables without foreign keys and read none."""
+
 FILES = {each.name.removesuffix(".sql"): each for each in functions()}
 
 
@@ -44,6 +47,15 @@ class TestFunctionFiles:
         assert len(re.findall(r"^\s*(?:CREATE|DROP|ALTER)\b", FILES[name].text, re.MULTILINE)) == len(
             NAMED.findall(FILES[name].text)
         )
+
+    @pytest.mark.parametrize("name", FILES)
+    def test_that_look_into_tables_are_planned_by_their_indexes(self, name: str) -> None:
+        """A session keeps such a plan, and may have made it when the tables were empty; unless it plans each time."""
+        if "SET plan_cache_mode = force_custom_plan" in FILES[name].text:
+            return
+        body = BODY.search(FILES[name].text)
+        looks = body is not None and re.search(r"\b(?:FROM|UPDATE|INTO) [a-z_]+\b", body[1]) is not None
+        assert ("SET enable_seqscan = off" in FILES[name].text) == (looks and name not in INSERTING)
 
     def test_are_what_runs(self, owner_url: str) -> None:
         with psycopg.connect(owner_url) as conn:

@@ -8,7 +8,8 @@ import pytest
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from api.app import ROUTES
-from oncall.requests import REQUESTS, DeadLetterRef
+from oncall.dead_letter_requests import DeadLetterRef
+from oncall.requests import REQUESTS
 from skincare.jobs.catalog import PAYLOADS
 from skincare.payments import json_fields
 

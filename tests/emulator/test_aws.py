@@ -1,3 +1,4 @@
+import http.client
 import json
 import socket
 import threading
@@ -11,12 +12,13 @@ import boto3
 import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
-from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from moto.s3.models import s3_backends
 from moto.sqs.models import sqs_backends
 from werkzeug.serving import make_server
 
+from emulator.aws import fast_paths as aws_fast_paths
 from emulator.aws import lock as aws_lock
+from emulator.aws.fast_paths import Dispatcher
 from emulator.aws.files import KeptFiles
 from emulator.aws.mailbox import Mailbox
 from emulator.aws.server import LocalAws, _QuietHandler
@@ -36,6 +38,7 @@ def switches(tmp_path_factory: pytest.TempPathFactory) -> Switches:
 
 @pytest.fixture(scope="module")
 def endpoint(tmp_path_factory: pytest.TempPathFactory, switches: Switches) -> Iterator[str]:
+    aws_fast_paths.install()
     aws_lock.install()
     with socket.create_server(("127.0.0.1", 0)) as listener, pytest.MonkeyPatch.context() as environment:
         for name, value in {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}.items():
@@ -43,7 +46,7 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory, switches: Switches) -> It
         environment.setenv("AWS_DEFAULT_REGION", "ap-southeast-3")
         port = listener.getsockname()[1]
         mailbox = Mailbox(tmp_path_factory.mktemp("mail") / "mails.jsonl")
-        moto = DomainDispatcherApplication(create_backend_app)
+        moto = Dispatcher()
         files = KeptFiles(moto, tmp_path_factory.mktemp("files"))
         KEPT[:] = [files]
         app = LocalAws(moto, mailbox, switches=switches, files=files)
@@ -146,6 +149,28 @@ class TestAConsumerThatGoesAway:
         [message] = sqs.receive_message(QueueUrl=url, WaitTimeSeconds=10)["Messages"]
         assert "Messages" not in sqs.receive_message(QueueUrl=url)
         sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+
+
+class TestAConnection:
+    def test_is_kept_from_one_call_to_the_next(self, endpoint: str) -> None:
+        connection = http.client.HTTPConnection(endpoint.removeprefix("http://"), timeout=10)
+        connection.connect()
+        socket_before = connection.sock
+        for path in ("/_local/mails", "/moto-api/", "/_local/mails"):
+            connection.request("POST", path, b"x" * 100, {"Expect": "100-continue"})
+            answer = connection.getresponse()
+            answer.read()
+            assert (answer.version, answer.will_close) == (11, False)
+        assert connection.sock is socket_before
+        connection.close()
+
+    def test_that_sends_a_body_in_pieces_is_answered_and_closed(self, endpoint: str) -> None:
+        connection = http.client.HTTPConnection(endpoint.removeprefix("http://"), timeout=10)
+        connection.request("POST", "/_local/mails", iter([b"a", b"b"]), encode_chunked=True)
+        answer = connection.getresponse()
+        answer.read()
+        assert answer.will_close
+        connection.close()
 
 
 class TestTheMails:

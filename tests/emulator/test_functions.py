@@ -160,11 +160,11 @@ class TestThePoolOfAFunction:
 PARENT = """
 import sys
 from pathlib import Path
-from tests.support.local_system import PATIENCE, pids_of, pool_of, sample
+from tests.support.local_system import TIMEOUT, pids_of, pool_of, sample
 with pool_of(sample("samples.obey"), Path(sys.argv[1])) as pool:
-    pool.invoke(b"{}", patience=PATIENCE)
+    pool.invoke(b"{}", timeout=TIMEOUT)
     print(pids_of(pool)[0], flush=True)
-    pool.invoke(b'{"announce_and_hang": "%s/hanging"}' % sys.argv[1].encode(), patience=PATIENCE)
+    pool.invoke(b'{"announce_and_hang": "%s/hanging"}' % sys.argv[1].encode(), timeout=TIMEOUT)
 """
 
 

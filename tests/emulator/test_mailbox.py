@@ -55,6 +55,24 @@ class TestTheMailbox:
         assert [mail["subject"] for mail in mails] == ["two", "one"]
         assert mails[0].keys() == {"to", "subject", "text", "html", "sent_at"}
 
+    def test_a_mail_is_read_when_somebody_looks(self, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch) -> None:
+        read: list[bytes] = []
+
+        def reader(raw: bytes, *, sent_at: datetime) -> dict[str, str]:
+            read.append(raw)
+            return {"to": "", "sent_at": sent_at.isoformat()}
+
+        monkeypatch.setattr("emulator.aws.mailbox.read_mail", reader)
+        mailbox.record(request(message("unread")))
+        assert read == []
+        assert [mail["to"] for mail in [*mailbox.newest_first(), *mailbox.newest_first()]] == ["buyer@example.com"] * 2
+        assert len(read) == 1
+
+    def test_what_an_earlier_release_wrote_is_shown(self, mailbox: Mailbox, tmp_path: Path) -> None:
+        mail = {"to": "a@example.com", "subject": "s", "text": "t", "html": None, "sent_at": "2026-01-02T03:04:05.678Z"}
+        (tmp_path / "mails.jsonl").write_text(json.dumps(mail) + "\n")
+        assert mailbox.newest_first() == [mail]
+
     def test_a_line_that_a_kill_cut_off_is_left_out(self, mailbox: Mailbox, tmp_path: Path) -> None:
         mailbox.record(request(message()))
         with (tmp_path / "mails.jsonl").open("a") as file:

@@ -41,7 +41,6 @@ LONG_TIMEOUTS = Timeouts(connect=timedelta(seconds=2), read=timedelta(seconds=25
 POINTS: dict[str, tuple[str, Any, str, str]] = {
     "committed": ("api", orders, "place", "after"),
     "published": ("api", SqsQueue, "enqueue", "after"),
-    "marked": ("api", outbox, "mark_published", "after"),
     "taken": ("relay", outbox, "take_due", "after"),
     "relayed": ("relay", SqsQueue, "enqueue", "after"),
     "relay marked": ("relay", outbox, "mark_published", "after"),

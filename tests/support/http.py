@@ -43,7 +43,7 @@ class RecordingPublisher(Publisher):
     def __init__(self) -> None:
         self.jobs: list[DueJob] = []
 
-    def publish_now(self, jobs: Sequence[DueJob]) -> None:
+    def publish_now(self, jobs: Sequence[DueJob], *, taken: bool = False) -> None:
         self.jobs.extend(jobs)
 
 

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from typing import Any
 
 import typer
 from typer._click.exceptions import ClickException
@@ -67,6 +68,21 @@ def flaw_of(command: str) -> str | None:
     except ClickException as error:
         return error.format_message()
     return None
+
+
+def commands_with(option: str) -> list[str]:
+    """Return the commands that take an option, such as `dlq list`."""
+    found: list[str] = []
+
+    def walk(level: Any, name: str) -> None:
+        if isinstance(level, TyperGroup):
+            for word, inner in level.commands.items():
+                walk(inner, f"{name} {word}".strip())
+        elif any(option in parameter.opts for parameter in level.params):
+            found.append(name)
+
+    walk(typer.main.get_command(app), "")
+    return found
 
 
 def _typed_lines(block: str) -> list[str]:

@@ -22,13 +22,23 @@ from skincare.invoices import repository as invoices
 from skincare.invoices.credit_notes import repository as credit_notes
 from skincare.invoices.credit_notes.models import CreditNote
 from skincare.jobs.catalog import ReconcilePayments
-from skincare.jobs.repository import acknowledgements, dead_letter, lease, operations, outbox, quarantine, timers
+from skincare.jobs.models import PauseTarget
+from skincare.jobs.repository import (
+    acknowledgements,
+    dead_letter,
+    lease,
+    operations,
+    outbox,
+    pauses,
+    quarantine,
+    timers,
+)
 from skincare.jobs.retry import Completed
 from skincare.notifications import repository as notifications
 from skincare.notifications.models import Notice, NotificationStatus, NotificationType
+from skincare.operations.conditions import DeadConditions, JobConditions
 from skincare.operations.models import Caller
-from skincare.operations.repository import audit, backlog, changes, dead_jobs, events, found_jobs, mails, timelines
-from skincare.operations.repository.found_jobs import Conditions
+from skincare.operations.repository import audit, backlog, dead_jobs, events, found_jobs, mails, timelines
 from skincare.orders import repository as orders
 from skincare.payments import repository as payments
 from skincare.payments.anomalies import repository as anomalies
@@ -94,6 +104,10 @@ def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], 
         (outbox, "insert_all"): lambda: outbox.insert_all(
             conn, [ledger.PAYLOAD] * 2, order_number=None, request_id=None
         ),
+        (outbox, "insert_for_relay"): lambda: outbox.insert_for_relay(
+            conn, ledger.PAYLOAD, unique_key="wire for the relay", order_number=None
+        ),
+        (outbox, "make_due"): lambda: outbox.make_due(conn, [refused]),
         (outbox, "tidy_schedule"): lambda: outbox.tidy_schedule(conn, limit=10),
         (outbox, "take_due"): lambda: outbox.take_due(conn, limit=10),
         (outbox, "mark_published"): lambda: outbox.mark_published(conn, [waiting]),
@@ -153,20 +167,15 @@ def oncall_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType,
             conn, caller, operation="x", reason=None, request={"x": 1}, counts={"x": 1}
         ),
         (dead_jobs, "groups"): lambda: dead_jobs.groups(conn),
-        (dead_jobs, "find"): lambda: dead_jobs.find(conn, dead_jobs.Which(), after=job_id, limit=1),
+        (dead_jobs, "find"): lambda: dead_jobs.find(conn, DeadConditions(), after=job_id, limit=1),
         (dead_jobs, "causes_of"): lambda: dead_jobs.causes_of(conn, [job_id]),
-        (found_jobs, "find"): lambda: found_jobs.find(conn, Conditions("waiting"), after=job_id, limit=1),
+        (found_jobs, "find"): lambda: found_jobs.find(conn, JobConditions("waiting"), after=job_id, limit=1),
         (found_jobs, "ids_beginning_with"): lambda: found_jobs.ids_beginning_with(conn, "job", ["01890000"]),
         (events, "set_aside"): lambda: events.set_aside(conn, [job_id], even_paid=False),
         (events, "jobs_of"): lambda: events.jobs_of(conn, [job_id]),
         (events, "events_of"): lambda: events.events_of(conn, [job_id]),
         (events, "take_up"): lambda: events.take_up(conn, job_id, overdue_flaws=["x"]),
         (events, "newest_set_aside"): lambda: events.newest_set_aside(conn, limit=1),
-        (changes, "revive"): lambda: changes.revive(conn, [job_id]),
-        (changes, "set_aside_event"): lambda: changes.set_aside_event(conn, job_id, even_paid=False),
-        (changes, "take_up_event"): lambda: changes.take_up_event(conn, job_id, overdue_flaws=["x"]),
-        (changes, "settle_finding"): lambda: changes.settle_finding(conn, 1),
-        (changes, "reopen_finding"): lambda: changes.reopen_finding(conn, 1),
         (operations, "revive"): lambda: operations.revive(conn, [job_id]),
         (dead_letter, "moved_on"): lambda: dead_letter.moved_on(conn, {job_id: 1}),
         (dead_jobs, "obsolete_reasons"): lambda: dead_jobs.obsolete_reasons(conn, [job_id]),
@@ -183,12 +192,14 @@ def oncall_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType,
         (backlog, "outbox"): lambda: backlog.outbox(conn),
         (backlog, "payments"): lambda: backlog.payments(conn, limit=1),
         (backlog, "review_event"): lambda: backlog.review_event(conn, job_id),
-        (changes, "review_event"): lambda: changes.review_event(conn, job_id),
         (backlog, "resolve_anomaly"): lambda: backlog.resolve_anomaly(conn, 1),
-        (changes, "redrive"): lambda: changes.redrive(
-            conn, {job_id: 1}, may_run_again=lambda _: True, even_crashed=False
+        (pauses, "pause"): lambda: pauses.pause(
+            conn, PauseTarget("all"), job_types=None, reason="x", paused_by="me", lasts=timedelta(hours=1)
         ),
-        (changes, "discard"): lambda: changes.discard(conn, {job_id: 1}, even_paid=False),
+        (pauses, "active"): lambda: pauses.active(conn),
+        (pauses, "of_job"): lambda: pauses.of_job(conn, job_type="x", queue="x"),
+        (pauses, "names_in_use"): lambda: (pauses.names_in_use(conn, "type"), pauses.names_in_use(conn, "queue")),
+        (pauses, "resume"): lambda: pauses.resume(conn, PauseTarget("all")),
         (acknowledgements, "acknowledge"): lambda: acknowledgements.acknowledge(
             conn, {job_id: 1}, claimed_identity="me", reason="x", lasts=timedelta(days=1)
         ),
@@ -196,14 +207,6 @@ def oncall_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType,
         (acknowledgements, "acknowledgements"): lambda: acknowledgements.acknowledgements(conn, [job_id]),
         (acknowledgements, "count_dead"): lambda: acknowledgements.count_dead(conn),
         (dead_jobs, "acknowledged"): lambda: dead_jobs.acknowledged(conn, limit=1),
-        (changes, "acknowledge"): lambda: changes.acknowledge(
-            conn, {job_id: 1}, claimed_identity="me", reason="x", lasts=timedelta(days=1)
-        ),
-        (changes, "unacknowledge"): lambda: changes.unacknowledge(conn, {job_id: 1}),
-        (changes, "cancel"): lambda: changes.cancel(conn, [job_id], even_paid=False),
-        (changes, "retry_now"): lambda: changes.retry_now(conn, [job_id]),
-        (changes, "resolve_anomaly"): lambda: changes.resolve_anomaly(conn, 1),
-        (changes, "close_quarantined"): lambda: changes.close_quarantined(conn, message_id),
     }
 
 

@@ -18,7 +18,8 @@ from psycopg import Connection
 from psycopg.sql import SQL
 
 from local.page.repository import count_jobs, newest_jobs, read_backlogs
-from oncall.requests import FindDead, ListDead, ListJobs, ShowJob, ShowOutbox
+from oncall.dead_letter_requests import FindDead, ListDead
+from oncall.job_requests import ListJobs, ShowJob, ShowOutbox
 from skincare.app import App
 from skincare.deployment.metrics import Metric
 from skincare.jobs.gauges import job_gauges

@@ -29,9 +29,9 @@ def due_in(conn: Connection, job: DueJob) -> timedelta:
 
 
 class TestInsert:
-    def test_gives_the_process_thirty_seconds_for_its_own_publish(self, conn: Connection) -> None:
+    def test_gives_the_process_and_a_worker_two_minutes_before_the_relay(self, conn: Connection) -> None:
         job = ledger.enqueue(conn)
-        assert timedelta(seconds=28) < due_in(conn, job) <= timedelta(seconds=30)
+        assert timedelta(seconds=118) < due_in(conn, job) <= timedelta(minutes=2)
 
     def test_a_job_for_later_is_due_when_its_time_comes(self, conn: Connection) -> None:
         at = datetime.now(UTC) + timedelta(days=3)
@@ -81,8 +81,10 @@ class TestTake:
             late = ledger.enqueue(conn)
             early = ledger.enqueue(other)
             ledger.let_pass(other, HOUR)
-            assert [job.job_id for job in outbox.take_due(other, limit=10)] == [early.job_id]
-        ledger.let_pass(other, timedelta(seconds=31))
+            taken = outbox.take_due(other, limit=10)
+            assert [job.job_id for job in taken] == [early.job_id]
+            outbox.mark_published(other, taken)
+        ledger.let_pass(other, timedelta(seconds=121))
         assert [job.job_id for job in outbox.take_due(other, limit=10)] == [late.job_id]
 
     def test_takes_the_longest_due_first(self, conn: Connection) -> None:
@@ -91,6 +93,24 @@ class TestTake:
         ledger.enqueue(conn)
         ledger.let_pass(conn, timedelta(minutes=10))
         assert [job.job_id for job in outbox.take_due(conn, limit=1)] == [first.job_id]
+
+
+class TestMakeDue:
+    def test_leaves_a_job_to_the_next_run_of_the_relay(self, conn: Connection) -> None:
+        job = ledger.enqueue(conn)
+        assert outbox.make_due(conn, [job]) == 1
+        assert [taken.job_id for taken in outbox.take_due(conn, limit=1)] == [job.job_id]
+
+    def test_does_not_touch_what_a_worker_has_claimed(self, conn: Connection) -> None:
+        job = ledger.enqueue(conn)
+        ledger.claim_one(conn, job.job_id, token=ledger.new_token())
+        assert outbox.make_due(conn, [job]) == 0
+        assert due_in(conn, job) > HOUR
+
+    def test_a_job_that_only_the_relay_sends_is_due_at_once_and_once(self, conn: Connection) -> None:
+        for first in (True, False):
+            assert outbox.insert_for_relay(conn, ledger.Sample(), unique_key="k", order_number=None) is first
+        assert len(outbox.take_due(conn, limit=10)) == 1
 
 
 class TestMark:

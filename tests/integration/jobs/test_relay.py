@@ -12,7 +12,7 @@ from skincare.jobs.envelope import Envelope
 from skincare.jobs.models import DueJob
 from skincare.jobs.ports import OutgoingMessage
 from skincare.jobs.relay import TAKE_LIMIT, RelayReport, run_relay, sweep
-from skincare.jobs.repository import dead_letter, lease, operations, quarantine
+from skincare.jobs.repository import dead_letter, lease, operations, outbox, quarantine
 from skincare.jobs.retry import DeadLetter
 from tests.support import ledger
 from tests.support.log import recorded_log
@@ -58,7 +58,7 @@ def sweep_once(bench: Bench) -> int:
 def add_due(bench: Bench, count: int) -> list[DueJob]:
     with bench.database.connection() as conn:
         jobs = [ledger.enqueue(conn, ledger.Sample(name=f"job {number}")) for number in range(count)]
-        ledger.let_pass(conn, timedelta(minutes=1))
+        ledger.let_pass(conn, timedelta(minutes=2))
     return jobs
 
 
@@ -128,7 +128,7 @@ class TestPublishing:
     def test_a_job_too_large_for_sqs_reaches_the_dead_letter_queue_without_its_payload(self, bench: Bench) -> None:
         with bench.database.connection() as conn:
             job = ledger.enqueue(conn, ledger.Sample(name="x" * 1_100_000))
-            ledger.let_pass(conn, timedelta(minutes=1))
+            ledger.let_pass(conn, timedelta(minutes=2))
         assert relay(bench).refused == 1
         assert bench.state(job) == "dead_letter"
         relay(bench)
@@ -149,6 +149,28 @@ class TestPublishing:
 
 
 class TestPublishNow:
+    def test_writes_nothing_about_what_it_sent(self, bench: Bench) -> None:
+        with bench.database.connection() as conn:
+            job = ledger.enqueue(conn)
+            before = ledger.row(conn, job.job_id)
+            bench.publisher.publish_now([job])
+            assert {**ledger.row(conn, job.job_id), "now": None} == {**before, "now": None}
+        assert len(bench.source.all()) == 1
+
+    def test_leaves_to_the_relay_what_the_queue_did_not_take(self, bench: Bench) -> None:
+        with bench.database.connection() as conn:
+            job = ledger.enqueue(conn)
+        bench.source.fail_next("enqueue")
+        bench.publisher.publish_now([job])
+        assert relay(bench).sent == 1
+
+    def test_marks_what_was_due_already(self, bench: Bench) -> None:
+        add_due(bench, 1)
+        with bench.database.connection() as conn:
+            taken = outbox.take_due(conn, limit=1)
+        bench.publisher.publish_now(taken, taken=True)
+        assert (bench.state(taken[0]), relay(bench).sent) == ("queued", 0)
+
     def test_never_fails_its_caller(self, bench: Bench) -> None:
         (job,) = add_due(bench, 1)
         bench.source.down = True

@@ -24,7 +24,7 @@ from worker.registry import REGISTRY
 KINDS = {
     "claim": rb"FROM claim_jobs\(",
     "load": rb"FROM orders o\s+LEFT JOIN order_notifications",
-    "mark": rb"INSERT INTO order_notifications",
+    "mark": rb"SELECT record_notification\(",
     "settle": rb"FROM settle_jobs\(",
 }
 

@@ -18,17 +18,8 @@ from typer.testing import CliRunner, Result
 
 from cli.main import app as cli
 from cli.oncall import OnCall
-from oncall.requests import (
-    Acknowledge,
-    Cancel,
-    DeadLetterRef,
-    Discard,
-    FindDead,
-    ListDead,
-    Redrive,
-    ShowJob,
-    Unacknowledge,
-)
+from oncall.dead_letter_requests import Acknowledge, DeadLetterRef, Discard, FindDead, ListDead, Redrive, Unacknowledge
+from oncall.job_requests import Cancel, ShowJob
 from skincare.app import App
 from skincare.deployment.metrics import Metric
 from skincare.deployment.queues import QueueName

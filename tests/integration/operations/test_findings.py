@@ -12,8 +12,7 @@ from typer.testing import CliRunner, Result
 
 from cli.main import app as cli
 from cli.oncall import OnCall
-from oncall.money_requests import ReopenFinding, SettleFinding
-from oncall.requests import ShowPayments
+from oncall.payment_requests import ReopenFinding, SettleFinding, ShowPayments
 from skincare.app import App
 from skincare.deployment.metrics import Metric
 from skincare.jobs.catalog import ReconcilePayments
@@ -257,7 +256,7 @@ class TestTheCommand:
     ) -> None:
         paid_orders(owner, 4)
         monkeypatch.setattr(
-            "skincare.operations.changes.look_through",
+            "skincare.operations.payment_changes.look_through",
             lambda database, within_s: look_through(database, within_s=0, piece=1),
         )
         result = run("payments", "reconcile", "--json")

@@ -9,9 +9,18 @@ import psycopg
 import pytest
 from psycopg import Connection
 
-from oncall import requests
+from oncall.dead_letter_requests import (
+    CloseQuarantined,
+    DeadLetterRef,
+    Discard,
+    FindDead,
+    ListDead,
+    Redrive,
+    ShowQuarantined,
+)
+from oncall.job_requests import Cancel, ListJobs, LookAtJobs, RetryNow, ShowJob, ShowOrder, ShowOutbox
 from oncall.lambda_function import lambda_handler
-from oncall.requests import DeadLetterRef
+from oncall.payment_requests import ResolveAnomaly, ShowPayments
 from skincare.app import App
 from skincare.database.connection import Database, StaticCredentials
 from skincare.deployment.queues import QueueName
@@ -37,8 +46,8 @@ def ref(job: DueJob, number: int = 1) -> DeadLetterRef:
     return DeadLetterRef(job_id=job.job_id, dead_letter_no=number)
 
 
-def redrive(*refs: DeadLetterRef, **options: Any) -> requests.Redrive:
-    return requests.Redrive(claimed_identity=ME, deaths=list(refs), **options)
+def redrive(*refs: DeadLetterRef, **options: Any) -> Redrive:
+    return Redrive(claimed_identity=ME, deaths=list(refs), **options)
 
 
 def state(conn: Connection, job: DueJob) -> str:
@@ -50,7 +59,7 @@ class TestListingDeadJobs:
         for number in range(3):
             dead_job(conn, order_number=f"SKN-00000-0000{number % 2}")
         dead_job(conn, SAMPLE)
-        first, second = ask(app, requests.ListDead()).groups
+        first, second = ask(app, ListDead()).groups
         assert (first.job_type, first.error_class, first.count) == ("send_confirmation_email", "NoSuchOrder", 3)
         assert (first.orders, first.order_numbers) == (2, ["SKN-00000-00000", "SKN-00000-00001"])
         assert first.safe
@@ -67,20 +76,20 @@ class TestListingDeadJobs:
         (message,) = answer["answer"]["quarantined"]
         assert (message["id"], message["queue"], message["size_bytes"]) == (number, "payments", 7)
         assert "{secret" not in json.dumps(answer)
-        whole = ask(app, requests.ShowQuarantined(message_id=number))
+        whole = ask(app, ShowQuarantined(message_id=number))
         assert whole.body == "{secret"
 
     def test_reads_no_queue(self, app: App, conn: Connection) -> None:
         dead_job(conn)
         assert app.queues == {}
-        assert ask(app, requests.ListDead()).groups
+        assert ask(app, ListDead()).groups
 
 
 class TestFindingDeadJobs:
     def test_pages_through_them_in_the_order_of_their_ids(self, app: App, conn: Connection) -> None:
         jobs = sorted(str(dead_job(conn).job_id) for _ in range(5))
-        page = ask(app, requests.FindDead(limit=3))
-        rest = ask(app, requests.FindDead(limit=3, after=UUID(page.jobs[-1].id)))
+        page = ask(app, FindDead(limit=3))
+        rest = ask(app, FindDead(limit=3, after=UUID(page.jobs[-1].id)))
         assert [job.id for job in (*page.jobs, *rest.jobs)] == jobs
         assert (page.more, rest.more) == (True, False)
 
@@ -91,7 +100,7 @@ class TestFindingDeadJobs:
         dead_job(conn, SAMPLE, order_number="SKN-00000-00001")
         found = ask(
             app,
-            requests.FindDead(
+            FindDead(
                 job_type="send_confirmation_email",
                 error_class="NoSuchOrder",
                 order_number="SKN-00000-00001",
@@ -99,16 +108,16 @@ class TestFindingDeadJobs:
             ),
         )
         assert [job.id for job in found.jobs] == [str(old.job_id)]
-        assert ask(app, requests.FindDead(error_class="Other")).jobs == ()
+        assert ask(app, FindDead(error_class="Other")).jobs == ()
 
     def test_says_which_jobs_have_nothing_left_to_do(self, app: App, conn: Connection) -> None:
         placement = make_order(conn)
         job = placement.job
         assert job is not None
         die(conn, job)
-        assert [each.past_use for each in ask(app, requests.FindDead()).jobs] == [None]
+        assert [each.past_use for each in ask(app, FindDead()).jobs] == [None]
         conn.execute("UPDATE orders SET status = 'cancelled', cancelled_at = now()")
-        assert [each.past_use for each in ask(app, requests.FindDead()).jobs] == ["the order is cancelled"]
+        assert [each.past_use for each in ask(app, FindDead()).jobs] == ["the order is cancelled"]
 
     @pytest.mark.parametrize(
         ("state", "said"),
@@ -127,19 +136,19 @@ class TestFindingDeadJobs:
         refund = ask_for_refund(app, RefundRequest(number, "x", "x"))
         conn.execute("UPDATE refunds SET state = %s, refusal = 'x'", [state])
         conn.execute("UPDATE jobs SET state = 'dead_letter' WHERE job_type = 'send_refund'")
-        assert [each.past_use for each in ask(app, requests.FindDead()).jobs] == [said], refund.key
+        assert [each.past_use for each in ask(app, FindDead()).jobs] == [said], refund.key
 
     def test_whose_payload_cannot_be_read_is_not_said_to_have_nothing_left_to_do(
         self, app: App, conn: Connection
     ) -> None:
         dead_job(conn)
         conn.execute("""UPDATE jobs SET payload = '{"order_number": 7}'""")
-        assert [each.past_use for each in ask(app, requests.FindDead()).jobs] == [None]
+        assert [each.past_use for each in ask(app, FindDead()).jobs] == [None]
 
     def test_that_names_no_order_is_not_said_to_have_nothing_left_to_do(self, app: App, conn: Connection) -> None:
         dead_job(conn, SendConfirmationEmail.model_construct())
         dead_job(conn, SendConfirmationEmail(order_number="SKN-00000-00009"))
-        found = [each.past_use for each in ask(app, requests.FindDead()).jobs]
+        found = [each.past_use for each in ask(app, FindDead()).jobs]
         assert found == [None, "there is no such order"]
 
 
@@ -191,7 +200,7 @@ class TestRedriving:
 class TestEveryChange:
     def test_is_written_down_with_who_what_and_why_in_its_own_transaction(self, app: App, conn: Connection) -> None:
         job = dead_job(conn)
-        ask(app, requests.Discard(claimed_identity=ME, deaths=[ref(job)], reason="the order was a test"))
+        ask(app, Discard(claimed_identity=ME, deaths=[ref(job)], reason="the order was a test"))
         row = conn.execute(
             "SELECT claimed_identity, invocation_id, operation, reason, request, counts FROM operations_audit"
         ).fetchone()
@@ -232,21 +241,21 @@ class TestEveryChange:
     def test_cancels_and_retries_what_can_be(self, app: App, conn: Connection) -> None:
         job, later, dead = ledger.enqueue(conn), ledger.enqueue(conn, run_at=_in_an_hour(conn)), dead_job(conn)
         ids: list[UUID] = [job.job_id, later.job_id, dead.job_id]
-        assert ask(app, requests.RetryNow(claimed_identity=ME, job_ids=ids)).job_ids == (str(job.job_id),)
-        change = ask(app, requests.Cancel(claimed_identity=ME, job_ids=ids, reason="not wanted"))
+        assert ask(app, RetryNow(claimed_identity=ME, job_ids=ids)).job_ids == (str(job.job_id),)
+        change = ask(app, Cancel(claimed_identity=ME, job_ids=ids, reason="not wanted"))
         assert change.counts == {"cancelled": 3, "finished_or_unknown": 0}
-        assert ask(app, requests.Cancel(claimed_identity=ME, job_ids=ids, reason="not wanted")).changed == 0
+        assert ask(app, Cancel(claimed_identity=ME, job_ids=ids, reason="not wanted")).changed == 0
         assert [entry[0] for entry in audit(conn)] == ["retry_now", "cancel"]
 
     def test_resolves_an_anomaly_and_closes_a_quarantined_message_once(self, app: App, conn: Connection) -> None:
         tell(app, new_order(conn), "paid", amount_rupiah=1)
-        (anomaly,) = ask(app, requests.ShowPayments()).anomalies
+        (anomaly,) = ask(app, ShowPayments()).anomalies
         number = quarantine.keep(conn, QueueName.PAYMENTS, "x", {}, reason="no")
         for changed in (1, 0):
-            resolve = requests.ResolveAnomaly(claimed_identity=ME, anomaly_id=anomaly.id, reason="given back")
-            close = requests.CloseQuarantined(claimed_identity=ME, message_id=number, reason="a test of ours")
+            resolve = ResolveAnomaly(claimed_identity=ME, anomaly_id=anomaly.id, reason="given back")
+            close = CloseQuarantined(claimed_identity=ME, message_id=number, reason="a test of ours")
             assert (ask(app, resolve).changed, ask(app, close).changed) == (changed, changed)
-        assert ask(app, requests.ShowPayments()).open_anomalies == 0
+        assert ask(app, ShowPayments()).open_anomalies == 0
         assert len(audit(conn)) == 2
 
 
@@ -350,7 +359,7 @@ class TestTimelines:
         job = placement.job
         assert job is not None
         die(conn, job)
-        timeline = ask(app, requests.ShowJob(job_id=job.job_id))
+        timeline = ask(app, ShowJob(job_id=job.job_id))
         assert timeline.payload == {"order_number": placement.order.order_number}
         assert (timeline.release, timeline.safe, timeline.past_use) == ("1.2.3", True, None)
         (attempt,) = timeline.attempts
@@ -394,7 +403,7 @@ class TestTimelines:
         )
         mark_refused(conn, not_done.key, refusal="too late")
         tell(app, number, "partially_refunded", minute=2, amount_rupiah=50_000, refund_id=done.key)
-        timeline = ask(app, requests.ShowOrder(order_number=number))
+        timeline = ask(app, ShowOrder(order_number=number))
         assert timeline is not None
         reported = [(each.what, each.detail) for each in timeline.happenings]
         assert ("refund requested", f"standard_webhooks, Rp50.000, now refused: too late ({not_done.key})") in reported
@@ -405,7 +414,7 @@ class TestTimelines:
     def test_an_expiry_is_told(self, app: App, conn: Connection) -> None:
         number = new_order(conn)
         expire(asking(app)[0], number)
-        timeline = ask(app, requests.ShowOrder(order_number=number))
+        timeline = ask(app, ShowOrder(order_number=number))
         assert timeline is not None
         assert "order expired" in [each.what for each in timeline.happenings]
 
@@ -420,29 +429,29 @@ class TestTimelines:
 
 class TestBacklogs:
     def test_the_outbox_tells_what_is_due_and_what_is_late(self, app: App, conn: Connection) -> None:
-        assert ask(app, requests.ShowOutbox()).due == 0
+        assert ask(app, ShowOutbox()).due == 0
         ledger.enqueue(conn)
-        ledger.let_pass(conn, timedelta(minutes=1))
+        ledger.let_pass(conn, timedelta(minutes=2))
         ledger.enqueue(conn, run_at=_in_an_hour(conn))
-        found = ask(app, requests.ShowOutbox())
+        found = ask(app, ShowOutbox())
         assert (found.due, found.late, found.waiting_for_their_time, found.live, found.dead) == (1, 0, 1, 2, 0)
         ledger.let_pass(conn, timedelta(minutes=5))
-        found = ask(app, requests.ShowOutbox())
+        found = ask(app, ShowOutbox())
         assert found.late == 1
         assert 300 <= found.oldest_lateness_s <= 400
 
     def test_payments_tell_what_waits(self, app: App, conn: Connection) -> None:
         tell(app, new_order(conn), "paid", amount_rupiah=1)
         take_in(app, order_number=new_order(conn), event_id="waits")
-        found = ask(app, requests.ShowPayments())
+        found = ask(app, ShowPayments())
         assert (found.unapplied, found.open_anomalies) == (1, 1)
         assert [event.state for event in found.events] == ["received"]
 
     def test_jobs_are_found_by_their_ids_and_by_their_order(self, app: App, conn: Connection) -> None:
         one, other = ledger.enqueue(conn), ledger.enqueue(conn, order_number="SKN-00000-00009")
-        found = ask(app, requests.LookAtJobs(job_ids=[one.job_id], order_number="SKN-00000-00009"))
+        found = ask(app, LookAtJobs(job_ids=[one.job_id], order_number="SKN-00000-00009"))
         assert [job.id for job in found.jobs] == sorted([str(one.job_id), str(other.job_id)])
-        assert len(ask(app, requests.ListJobs(limit=1)).jobs) == 1
+        assert len(ask(app, ListJobs(limit=1)).jobs) == 1
 
 
 class TestADeadLetter:
@@ -493,7 +502,8 @@ def test_a_redrive_waits_for_no_network_inside_its_transaction(database_url: str
     seen = []
 
     class Watcher:
-        def publish_now(self, jobs: Any) -> None:
+        def publish_now(self, jobs: Any, *, taken: bool) -> None:
+            assert taken, "the relay would send them again"
             seen.append(state(conn, job))
 
     from skincare.operations.changes import Changes

@@ -13,8 +13,9 @@ from typer.testing import CliRunner, Result
 
 from cli.main import app as cli
 from cli.oncall import OnCall
-from oncall.money_requests import SetAsideEvent, TakeUpEvent
-from oncall.requests import Cancel, Discard, ShowPayments
+from oncall.dead_letter_requests import Discard
+from oncall.job_requests import Cancel
+from oncall.payment_requests import SetAsideEvent, ShowPayments, TakeUpEvent
 from skincare.app import App
 from skincare.deployment.metrics import Metric
 from skincare.identifiers import OrderNumber

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from psycopg import Connection
 
-from oncall.requests import DeadLetterRef, Redrive
+from oncall.dead_letter_requests import DeadLetterRef, Redrive
 from skincare.app import App
 from skincare.deployment.queues import QueueName
 from skincare.jobs.catalog import BUDGETS

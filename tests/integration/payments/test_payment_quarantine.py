@@ -9,8 +9,7 @@ import psycopg
 import pytest
 from psycopg import Connection
 
-from oncall.money_requests import TakeUpEvent
-from oncall.requests import ReviewEvent, ShowPayments
+from oncall.payment_requests import ReviewEvent, ShowPayments, TakeUpEvent
 from skincare.app import App
 from skincare.identifiers import uuid7
 from skincare.jobs.catalog import BUDGETS, ProcessPayment
@@ -252,7 +251,7 @@ class TestALostEnqueue:
         for _ in range(3):
             take_in(app, order_number=number)
         assert len(bench.source.all()) == 0
-        ledger.let_pass(conn, timedelta(minutes=1))
+        ledger.let_pass(conn, timedelta(minutes=2))
         relay(bench)
         bodies = [message.body for message in bench.source.all() if '"process_payment"' in message.body]
         assert len(bodies) == 1

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from psycopg import Connection
 
-from oncall.requests import ShowPayments
+from oncall.payment_requests import ShowPayments
 from skincare.app import App
 from skincare.payments.errors import WebhookMalformed
 from skincare.payments.gateways import GATEWAYS

@@ -10,7 +10,7 @@ import pytest
 from aws_lambda_powertools.utilities.typing import LambdaContext
 from psycopg import Connection
 
-from oncall.requests import ShowRetention
+from oncall.retention_requests import ShowRetention
 from outbox_relay import lambda_function as relay_function
 from skincare.app import App
 from skincare.deployment.alarms import RETENTION_BEHIND

@@ -1,15 +1,19 @@
-"""A job type takes three places and a route two: added to a copy of the tree as CONTRIBUTING says, and run there."""
+"""A job type takes 3 places, a route 2, an on-call command 4: added to a copy of the tree as CONTRIBUTING says."""
 
 import json
 import subprocess
+import textwrap
 from pathlib import Path
 
 import pytest
 from psycopg import Connection
 
+from skincare.app import App
 from tests.support.copied_tree import copied_tree, replace_once, run
 from tests.support.factories import make_product
 from tests.support.guide import blocks
+from tests.support.oncall import audit
+from tests.support.payments import take_in
 
 SHARED = "layers/shared/python/skincare"
 # The service is the shop's own business, whatever enqueues the job.
@@ -109,12 +113,46 @@ print(json.dumps({
 }))
 """
 
+TYPED = """
+import json, sys
+from typer.testing import CliRunner
+from cli.main import app as cli
+from cli.oncall import OnCall
+from skincare.bootstrap import build_app
+from skincare.config import Settings
+from tests.support.oncall import InProcess
+
+app = build_app(Settings.from_env({"DATABASE_URL": sys.argv[1], "MAIL_FROM": "shop@example.com"}))
+OnCall._functions = InProcess(app)
+
+def typed(*words):
+    done = CliRunner().invoke(cli, ["payments", *words, "--stage", "tests"], catch_exceptions=False)
+    return [done.exit_code, done.stdout]
+
+event, *why = sys.argv[2], "--reason", "a slip"
+print(json.dumps([
+    typed("review", event, *why),
+    typed("unreview", event, *why),
+    typed("unreview", event, *why, "--json"),
+]))
+"""
+
 MODULE = "import runpy, sys; runpy.run_module(sys.argv[1], run_name='__main__')"
-ABOUT_ADDITIONS = ("test_documents.py::TestTheHttpDocument", "test_imports.py", "test_job_types.py", "test_sources.py")
+ABOUT_ADDITIONS = (
+    "test_commands.py",
+    "test_documents.py::TestTheHttpDocument",
+    "test_imports.py",
+    "test_job_types.py",
+    "test_sources.py",
+)
 
 
 def append_before(file: Path, mark: str, block: str) -> None:
     replace_once(file, mark, f"{block}\n\n{mark}")
+
+
+def append(file: Path, block: str) -> None:
+    file.write_text(f"{file.read_text()}\n\n{block}")
 
 
 def add_job_type(copy: Path) -> None:
@@ -138,12 +176,24 @@ def add_route(copy: Path) -> None:
     run(copy, MODULE, "infra.routes_page")
 
 
+def add_command(copy: Path) -> None:
+    query, change, request, command = blocks("An on-call command")
+    append(copy / SHARED / "operations/repository/backlog.py", query)
+    append(copy / SHARED / "operations/payment_changes.py", textwrap.indent(change, "    "))
+    append(copy / "functions/oncall/payment_requests.py", request)
+    append(copy / "cli/payments.py", command)
+    page = copy / "docs/operations.md"
+    row = '| `skincare payments unreview EVENT --reason "…"` | it was not looked at after all |\n'
+    replace_once(page, "| `skincare payments resolve ", f"{row}| `skincare payments resolve ")
+
+
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the product with one more job type and one more route."""
+    """A copy of the product with one more job type, one more route and one more on-call command."""
     copy = copied_tree(tmp_path_factory.mktemp("tree-"), whole=True)
     add_job_type(copy)
     add_route(copy)
+    add_command(copy)
     (copy / SHARED / "orders/thanks.py").write_text(SERVICE)
     (copy / "tests/unit/test_thanks.py").write_text(TEST)
     return copy
@@ -171,6 +221,20 @@ def test_a_new_route_is_in_the_documents(tree: Path) -> None:
         "| `GET /v1/cart/size` | yes | 200 | Count the units in the caller's cart |"
         in (tree / "docs/http.md").read_text()
     )
+
+
+def test_a_new_oncall_command_is_typed_run_and_audited(
+    tree: Path, app: App, database_url: str, conn: Connection
+) -> None:
+    take_in(app, order_number="\x00")
+    (event,) = conn.execute("SELECT id::text FROM payment_events").fetchone() or ()
+    *_, last = run(tree, TYPED, database_url, event).splitlines()
+    reviewed, undone, again = json.loads(last)
+    assert (reviewed, undone) == ([0, "Reviewed.\n"], [0, "It waits for a person again.\n"])
+    assert (again[0], json.loads(again[1])) == (1, {"unreviewed": 0, "not_reviewed": 1})
+    assert conn.execute("SELECT reviewed_at FROM payment_events").fetchall() == [(None,)]
+    changes = [operation for operation, *_ in audit(conn)]
+    assert changes == ["review_event", "unreview_event"]
 
 
 def test_the_rules_of_the_tree_ask_for_no_other_place(tree: Path) -> None:

@@ -15,7 +15,8 @@ from tests.support.scripted_service import ScriptedService
 
 TELL = "import json, sys; print(json.dumps(sorted(sys.modules)))"
 
-# The last is Powertools' own routing: we match a handful of paths ourselves.
+# Powertools' event handler is its own routing: we match a handful of paths ourselves. Payments and invoices are loaded
+# by the first request that is about them.
 UNWANTED = [
     "boto3",
     "botocore.session",
@@ -27,6 +28,11 @@ UNWANTED = [
     "hypothesis",
     "idna",
     "aws_lambda_powertools.event_handler",
+    "skincare.payments.service",
+    "skincare.payments.repository",
+    "skincare.payments.gateways.http",
+    "skincare.payments.gateways.midtrans.webhook",
+    "skincare.invoices.service",
 ]
 
 
@@ -65,6 +71,11 @@ class TestTheEntryPoint:
     def test_loads_what_every_checkout_needs(self, modules: set[str]) -> None:
         """A first request should not pay for what the start could have loaded."""
         assert {"psycopg", "pydantic", "skincare.orders.repository", "api.schemas"} <= modules
+
+    @pytest.mark.parametrize("function", ["api", "worker"])
+    def test_leaves_the_collector_at_work_and_without_what_stays_for_good(self, function: str) -> None:
+        tell = "import gc; assert gc.isenabled(); assert gc.get_freeze_count() > 10_000"
+        modules_after(f"import {function}.lambda_function; {tell}")
 
     def test_answers_with_the_containers_app(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("api.lambda_function.get_app", lambda _: make_app())

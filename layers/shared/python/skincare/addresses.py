@@ -45,7 +45,9 @@ def parse_email(text: str) -> EmailAddress:
 
     The message never quotes the address, only the code point of a character that cannot be seen.
     """
-    for character in text:
+    # Most addresses are plain, and `isprintable` knows what is not to be seen in ASCII but for the space.
+    plain = text.isascii() and text.isprintable() and " " not in text
+    for character in "" if plain else text:
         if _is_invisible(character):
             raise _invalid(f"contains a space or a character that cannot be seen (U+{ord(character):04X})")
     local_part, separator, domain = text.partition("@")

@@ -4,7 +4,6 @@ Log as `logger.info("job.completed", job_id=…)`. An exception is logged throug
 `trace`, never by `logger.exception`: foreign messages quote rows, addresses and credentials.
 """
 
-import json
 import logging
 import traceback
 from collections.abc import Callable
@@ -15,10 +14,9 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.utilities.typing import LambdaContext
 
 from skincare.errors import SkincareError
+from skincare.log_line import LineFormatter
 
-# A message is an event name and never JSON: looking for some in it costs more than all else about a line.
-_encoder = json.JSONEncoder(default=str, separators=(",", ":"), ensure_ascii=False)
-logger = Logger(service="skincare", json_deserializer=str, json_serializer=_encoder.encode)
+logger = Logger(service="skincare", logger_formatter=LineFormatter())
 
 # Their debug lines hold bodies and Authorization headers, whatever level an operator asks for.
 for _noisy in ("aws_lambda_powertools", "botocore", "boto3", "urllib3", "psycopg", "s3transfer"):

@@ -16,23 +16,8 @@ def take_number(conn: Connection, order_id: int) -> str:
     that year, so that a higher number never has an earlier day. A second number for one order is refused by
     `invoices_pkey`.
     """
-    row = conn.execute(
-        """
-        WITH counter AS (
-            INSERT INTO invoice_counters AS c (year, last_serial)
-            VALUES (extract(year FROM now() AT TIME ZONE 'Asia/Jakarta')::integer, 1)
-            ON CONFLICT (year) DO UPDATE SET last_serial = c.last_serial + 1
-            RETURNING year, last_serial
-        )
-        INSERT INTO invoices (order_id, year, serial, created_at)
-        SELECT %(order_id)s, year, last_serial, greatest(now(), least(
-            clock_timestamp(),
-            make_timestamptz(year + 1, 1, 1, 0, 0, 0, 'Asia/Jakarta') - interval '1 microsecond'
-        )) FROM counter
-        RETURNING number""",
-        {"order_id": order_id},
-    ).fetchone()
-    assert row is not None  # noqa: S101  an upsert without a condition answers a row
+    row = conn.execute("SELECT take_invoice_number(%(order_id)s)", {"order_id": order_id}).fetchone()
+    assert row is not None  # noqa: S101  a SELECT without FROM answers a row
     return str(row[0])
 
 

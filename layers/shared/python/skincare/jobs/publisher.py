@@ -37,34 +37,46 @@ class Publisher:
         self._database = database
         self._queues = queues
 
-    def publish_now(self, jobs: Sequence[DueJob]) -> None:
+    def publish_now(self, jobs: Sequence[DueJob], *, taken: bool = False) -> None:
         """Send jobs right after the COMMIT that made them: one try, and never an error.
 
-        The caller has its success whatever happens here; `publish_at` lets the relay do it again.
+        The caller has its success whatever happens here. A send is not marked: the insert has left a worker two minutes
+        to claim the job, and after those the relay sends it again. `taken` jobs were due already, so theirs is.
         """
         try:
-            self.publish(jobs)
+            self._publish(jobs, mark=taken)
         except Exception as error:  # noqa: BLE001  the order stands: nothing may turn it into a failure
             logger.warning("publish.postponed", jobs=len(jobs), error=describe(error))
 
     def publish(self, jobs: Sequence[DueJob]) -> PublishReport:
-        """Send jobs and mark what was sent, with no transaction open while sending.
+        """Send taken jobs and mark what was sent, with no transaction open while sending.
 
         A job that SQS refuses as our fault is dead-lettered; one that it did not take stays due.
         Raises `DatabaseUnavailable` when the marks could not be written: the jobs are sent again then.
         """
+        return self._publish(jobs, mark=True)
+
+    def _publish(self, jobs: Sequence[DueJob], *, mark: bool) -> PublishReport:
         report = PublishReport()
         for queue, due in self._by_target(jobs):
             failures = _send(queue, due)
-            self._mark([job for index, job in enumerate(due) if index not in failures])
-            report.sent += len(due) - len(failures)
+            sent = [job for index, job in enumerate(due) if index not in failures]
+            if mark:
+                self._mark(sent)
+            _log_sent(sent)
+            report.sent += len(sent)
+            untaken = []
             for index, failure in failures.items():
                 if failure.sender_fault:
                     report.refused += 1
                     self._settle_refusal(queue, due[index], failure)
                 else:
-                    report.unavailable += 1
-                    report.unavailable_queues.add(due[index].queue)
+                    untaken.append(due[index])
+            if untaken:
+                report.unavailable += len(untaken)
+                report.unavailable_queues |= {job.queue for job in untaken}
+                if not mark:
+                    self._hand_to_relay(untaken)
         if report.unavailable:
             logger.warning("publish.postponed", jobs=report.unavailable)
         return report
@@ -78,11 +90,13 @@ class Publisher:
             yield (pair.dead_letters if dead else pair.source), due
 
     def _mark(self, sent: list[DueJob]) -> None:
-        if not sent:
-            return
+        if sent:
+            with self._database.connection() as conn:
+                outbox.mark_published(conn, sent)
+
+    def _hand_to_relay(self, jobs: list[DueJob]) -> None:
         with self._database.connection() as conn:
-            outbox.mark_published(conn, sent)
-        _log_sent(sent)
+            outbox.make_due(conn, jobs)
 
     def _settle_refusal(self, queue: Queue, job: DueJob, failure: EnqueueFailure) -> None:
         """Dead-letter a job whose message can never be sent; send a dead letter without its payload instead.
@@ -93,6 +107,7 @@ class Publisher:
         if job.dead_letter is not None:
             if not _send(queue, [replace(job, payload={})]):
                 self._mark([job])
+                _log_sent([job])
             return
         with self._database.connection() as conn:
             outbox.dead_letter_refused(
@@ -102,6 +117,8 @@ class Publisher:
 
 def _log_sent(jobs: list[DueJob]) -> None:
     """Log one job by itself and several in lines of ten: a line each was a third of the relay's CPU."""
+    if not jobs:
+        return
     kind = "dead_letter_sent" if jobs[0].dead_letter else "published"
     if len(jobs) == 1:
         logger.info(f"job.{kind}", **_identity(jobs[0]))

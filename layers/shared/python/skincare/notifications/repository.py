@@ -63,11 +63,8 @@ def record_notification(
     reason: str | None = None,
 ) -> bool:
     """Record how telling the customer ended; False means that somebody recorded it before."""
-    cursor = conn.execute(
-        """
-        INSERT INTO order_notifications (order_id, notification_type, status, provider_message_id, reason)
-        VALUES (%(order_id)s, %(type)s, %(status)s, %(provider_message_id)s, %(reason)s)
-        ON CONFLICT (order_id, notification_type) DO NOTHING""",
+    row = conn.execute(
+        "SELECT record_notification(%(order_id)s, %(type)s, %(status)s, %(provider_message_id)s, %(reason)s)",
         {
             "order_id": order_id,
             "type": notice.recorded,
@@ -75,8 +72,8 @@ def record_notification(
             "provider_message_id": provider_message_id,
             "reason": reason,
         },
-    )
-    return cursor.rowcount == 1
+    ).fetchone()
+    return row is not None and bool(row[0])
 
 
 def suppress_recipient(conn: Connection, email: str, *, reason: str, happened_at: datetime | None = None) -> bool:

@@ -243,19 +243,14 @@ def save(conn: Connection, order: LockedOrder, settlement: Settlement, *, event_
 def _save_payment(conn: Connection, order_id: int, payment: Payment) -> bool:
     """Write a payment; False means that the transaction belongs to another order."""
     gateway, transaction_id = payment.transaction
-    cur = conn.execute(
+    row = conn.execute(
         """
-        INSERT INTO payments AS p (
-            order_id, gateway, transaction_id, status, amount_rupiah, refunded_rupiah, charged_back_rupiah, event_id,
-            pays_order
-        ) VALUES (
-            %(order_id)s, %(gateway)s, %(transaction_id)s, %(status)s, %(amount_rupiah)s, %(refunded_rupiah)s,
-            %(charged_back_rupiah)s, %(event_id)s, %(pays_order)s
-        ) ON CONFLICT (gateway, transaction_id) DO UPDATE SET
-            status = excluded.status, amount_rupiah = excluded.amount_rupiah,
-            refunded_rupiah = excluded.refunded_rupiah, charged_back_rupiah = excluded.charged_back_rupiah,
-            event_id = excluded.event_id, pays_order = excluded.pays_order, updated_at = now()
-        WHERE p.order_id = excluded.order_id""",
+        SELECT save_payment(
+            p_order_id => %(order_id)s, p_gateway => %(gateway)s, p_transaction_id => %(transaction_id)s,
+            p_status => %(status)s, p_amount_rupiah => %(amount_rupiah)s, p_refunded_rupiah => %(refunded_rupiah)s,
+            p_charged_back_rupiah => %(charged_back_rupiah)s, p_event_id => %(event_id)s,
+            p_pays_order => %(pays_order)s
+        )""",
         {
             "order_id": order_id,
             "gateway": gateway,
@@ -267,8 +262,8 @@ def _save_payment(conn: Connection, order_id: int, payment: Payment) -> bool:
             "event_id": payment.paid_by and payment.paid_by.event_id,
             "pays_order": payment.pays_order,
         },
-    )
-    return cur.rowcount == 1
+    ).fetchone()
+    return row is not None and bool(row[0])
 
 
 # Times come without their zone, which is UTC: in another one the last hours of the year 9999, which a gateway may

@@ -1,10 +1,11 @@
--- Version 1.
+-- Version 2.
 --
 -- Cancels an order that is not paid, gives its stock back and calls off its timer: once, exactly the reserved units.
 -- Answers the order's status afterwards and whether this call did it; no row where the caller has no such order.
 CREATE OR REPLACE FUNCTION cancel_order(p_user_id text, p_order_number text)
 RETURNS TABLE (status text, cancelled boolean)
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql
+SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE
     v_order_id bigint;

@@ -1,9 +1,9 @@
--- Version 1.
+-- Version 2.
 --
 -- Enqueues jobs, and nothing else inserts any: call it in the transaction that writes the business rows. Answers each
 -- with its publish_at; one whose key an unfinished job has already is left out. Without a time to run at, whoever
--- enqueued has 30 seconds to publish it before the relay does. Of two at once with one key the second waits for the
--- first.
+-- enqueued publishes it, and a worker has two minutes to claim it before the relay publishes it again. Of two at once
+-- with one key the second waits for the first.
 -- One statement for all: what a statement pays to be ready for this table is more than what a row costs.
 CREATE OR REPLACE FUNCTION enqueue_jobs(
     p_ids uuid[],
@@ -33,7 +33,7 @@ BEGIN
         id, job_type, queue, payload, order_number, request_id, trace_id, run_at, publish_at, budget_from, unique_key
     )
     SELECT n.id, n.job_type, n.queue, n.payload, p_order_number, p_request_id, p_trace_id, n.run_at,
-        coalesce(n.run_at, now() + interval '30 seconds'), coalesce(n.run_at, now()), n.unique_key
+        coalesce(n.run_at, now() + interval '2 minutes'), coalesce(n.run_at, now()), n.unique_key
     FROM new n WHERE n.unique_key IS NULL OR n.id IN (SELECT k.job_id FROM keys k)
     RETURNING j.id, j.publish_at;
 END

@@ -1,4 +1,4 @@
--- Version 1.
+-- Version 2.
 --
 -- Expires an order that nobody paid in time and gives its stock back, once. Answers 'expired', 'waits' or, where the
 -- order is not pending any more, its status; NULL where there is none.
@@ -7,7 +7,8 @@
 -- until a person has looked at it: what our gateway never confirmed, or what names another merchant, may be money all
 -- the same.
 CREATE OR REPLACE FUNCTION expire_order(p_order_number text, p_attempts bigint) RETURNS text
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql
+SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     v_order_id bigint;
     v_status text;

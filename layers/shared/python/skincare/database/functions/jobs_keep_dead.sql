@@ -1,8 +1,9 @@
--- Version 1.
+-- Version 2.
 --
 -- Which jobs are dead, without an index on a state that every job passes through.
 CREATE OR REPLACE FUNCTION jobs_keep_dead() RETURNS trigger
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql
+SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
     IF NEW.state = 'dead_letter' THEN
         INSERT INTO dead_jobs (job_id) VALUES (NEW.id) ON CONFLICT DO NOTHING;

@@ -1,10 +1,11 @@
--- Version 1.
+-- Version 2.
 --
 -- At most one unfinished job has a key: enqueue_job takes it, the end of the job frees it, and a job that is brought
 -- back takes it again. A second one is refused by the primary key of job_keys. A dead job keeps its key, for its
 -- redrive must find it free.
 CREATE OR REPLACE FUNCTION jobs_keep_keys() RETURNS trigger
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql
+SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
     IF NEW.publish_at IS NULL THEN
         DELETE FROM job_keys WHERE unique_key = NEW.unique_key AND job_id = NEW.id;

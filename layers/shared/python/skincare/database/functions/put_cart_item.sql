@@ -1,4 +1,4 @@
--- Version 1.
+-- Version 2.
 --
 -- Puts a line into the caller's cart or replaces its quantity. Answers false where there is no such product.
 -- A cart with more lines than p_maximum_lines is refused with SK003, so that nothing is written.
@@ -6,7 +6,8 @@
 -- below cannot change meanwhile.
 CREATE OR REPLACE FUNCTION put_cart_item(p_user_id text, p_sku text, p_quantity integer, p_maximum_lines integer)
 RETURNS boolean
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql
+SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     v_product_id bigint;
 BEGIN

@@ -1,9 +1,10 @@
--- Version 1.
+-- Version 2.
 --
 -- Takes a line out of the caller's cart. Answers false where there is no such product; a product that is
 -- not in the cart changes nothing, not even the version.
 CREATE OR REPLACE FUNCTION remove_cart_item(p_user_id text, p_sku text) RETURNS boolean
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql
+SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     v_product_id bigint;
 BEGIN

@@ -17,29 +17,10 @@ def issue(conn: Connection, order_id: int, *, credited_rupiah: int) -> str | Non
     year's row stays locked until it ends. As with invoices a higher number never has an earlier day.
     """
     row = conn.execute(
-        """
-        WITH due AS (
-            SELECT v.order_id, coalesce(max(n.credited_rupiah), 0) AS before
-            FROM invoices v LEFT JOIN credit_notes n ON n.order_id = v.order_id
-            WHERE v.order_id = %(order_id)s
-            GROUP BY v.order_id HAVING coalesce(max(n.credited_rupiah), 0) < %(credited_rupiah)s
-        ), counter AS (
-            INSERT INTO credit_note_counters AS c (year, last_serial)
-            SELECT extract(year FROM now() AT TIME ZONE 'Asia/Jakarta')::integer, 1 FROM due
-            ON CONFLICT (year) DO UPDATE SET last_serial = c.last_serial + 1
-            RETURNING year, last_serial
-        )
-        INSERT INTO credit_notes (order_id, year, serial, amount_rupiah, credited_rupiah, created_at)
-        SELECT d.order_id, c.year, c.last_serial, %(credited_rupiah)s - d.before, %(credited_rupiah)s,
-            greatest(now(), least(
-                clock_timestamp(),
-                make_timestamptz(c.year + 1, 1, 1, 0, 0, 0, 'Asia/Jakarta') - interval '1 microsecond'
-            ))
-        FROM due d, counter c
-        RETURNING number""",
+        "SELECT issue_credit_note(%(order_id)s, %(credited_rupiah)s)",
         {"order_id": order_id, "credited_rupiah": credited_rupiah},
     ).fetchone()
-    return None if row is None else str(row[0])
+    return None if row is None or row[0] is None else str(row[0])
 
 
 def load(conn: Connection, order_number: OrderNumber, number: str) -> CreditNote | None:

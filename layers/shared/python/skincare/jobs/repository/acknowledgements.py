@@ -80,7 +80,9 @@ def count_dead(conn: Connection) -> dict[QueueName, DeadCount]:
         SELECT q.queue, count(j.id) FILTER (WHERE NOT {acknowledged})::integer AS unacknowledged,
             count(j.id) FILTER (WHERE {acknowledged})::integer AS acknowledged
         FROM unnest(%(queues)s::text[]) AS q (queue)
-        LEFT JOIN (dead_jobs d JOIN jobs j ON j.id = d.job_id) ON j.queue = q.queue
+        LEFT JOIN (
+            SELECT * FROM jobs WHERE id = ANY (ARRAY(SELECT job_id FROM dead_jobs))
+        ) j ON j.queue = q.queue
         GROUP BY q.queue""").format(acknowledged=ACKNOWLEDGED),
         {"queues": list(QueueName)},
     )

@@ -27,7 +27,8 @@ def insert(
 ) -> DueJob:
     """Enqueue a job: call it in the transaction that writes the business rows.
 
-    The process's own publish has 30 s before the relay takes over; a job for later waits for its `run_at`.
+    The process's own publish and a worker have 2 min before the relay sends it too; a job for later waits for its
+    `run_at`.
     """
     job = timers.insert(
         conn, job_id, payload, unique_key=None, run_at=run_at, order_number=order_number, request_id=request_id
@@ -63,6 +64,17 @@ def insert_again(conn: Connection, payload: JobPayload, *, order_number: str, re
     run_at = running[0] if running else None
     job = insert(conn, new_job_id(), payload, run_at=run_at, order_number=order_number, request_id=request_id)
     return job if run_at is None else None
+
+
+def insert_for_relay(conn: Connection, payload: JobPayload, *, unique_key: str, order_number: str | None) -> bool:
+    """Enqueue a job that the relay's next run publishes, unless an unfinished one has the same key; tell whether.
+
+    For those who publish nothing themselves.
+    """
+    job = timers.insert(conn, new_job_id(), payload, unique_key=unique_key, order_number=order_number)
+    if job is not None:
+        make_due(conn, [job])
+    return job is not None
 
 
 def insert_all(
@@ -106,40 +118,24 @@ def tidy_schedule(conn: Connection, *, limit: int) -> int:
     A job that was put off is looked at again at its `publish_at`, and one that is finished or gone never. Whoever
     brings a `publish_at` nearer meanwhile writes a row of their own.
     """
-    return conn.execute(
-        """
-        WITH early AS (
-            SELECT s.look_at, s.job_id, j.publish_at FROM job_schedule s LEFT JOIN jobs j ON j.id = s.job_id
-            WHERE s.look_at <= now() AND (j.publish_at IS NULL OR j.publish_at > now())
-            ORDER BY s.look_at LIMIT %(limit)s FOR UPDATE OF s SKIP LOCKED
-        ), again AS (
-            INSERT INTO job_schedule (look_at, job_id)
-            SELECT publish_at, job_id FROM early WHERE publish_at IS NOT NULL ON CONFLICT DO NOTHING
-        )
-        DELETE FROM job_schedule s USING early e WHERE s.look_at = e.look_at AND s.job_id = e.job_id""",
-        {"limit": limit},
-    ).rowcount
+    row = conn.execute("SELECT tidy_job_schedule(%(limit)s)", {"limit": limit}).fetchone()
+    return 0 if row is None else int(row[0])
 
 
 def take_due(conn: Connection, *, limit: int, queues: Collection[QueueName] = tuple(QueueName)) -> list[DueJob]:
     """Take up to `limit` jobs of these queues whose `publish_at` has come, as the schedule names them.
 
     Another taker gets them again in 60 s unless marked. `publish_at` stays: it tells since when a job is due. A queue
-    that this release does not know cannot be among them, and its jobs stay due for one that does.
+    that this release does not know cannot be among them, and its jobs stay due for one that does. So do those that a
+    pause holds, but dead letters go out.
     """
     cur = conn.cursor(row_factory=dict_row)
     cur.execute(
         """
-        UPDATE jobs SET taken_at = now(), publish_at = greatest(publish_at, '2000-01-01 00:00+00')
-        WHERE id IN (
-            SELECT j.id FROM job_schedule s JOIN jobs j ON j.id = s.job_id
-            WHERE s.look_at <= now() AND j.publish_at <= now() AND j.queue = ANY (%(queues)s::text[])
-                AND (j.taken_at IS NULL OR j.taken_at <= now() - interval '60 seconds' OR j.publish_at > j.taken_at)
-            ORDER BY s.look_at LIMIT %(limit)s FOR UPDATE OF j SKIP LOCKED
-        )
-        RETURNING id, job_type, queue, payload::text, publish_at, request_id, trace_id, order_number,
+        SELECT id, job_type, queue, payload::text, publish_at, request_id, trace_id, order_number,
             state = 'dead_letter' AS dead,
-            dead_letter_no, error_class, error_message, attempts, crashes, first_failed_at, last_failed_at, release""",
+            dead_letter_no, error_class, error_message, attempts, crashes, first_failed_at, last_failed_at, release
+        FROM take_due_jobs(%(queues)s::text[], %(limit)s)""",
         {"limit": limit, "queues": list(queues)},
     )
     return [_due_job(row) for row in cur]
@@ -154,7 +150,7 @@ def take_these(conn: Connection, job_ids: Sequence[JobId]) -> list[DueJob]:
         WHERE id IN (
             SELECT id FROM jobs
             WHERE id = ANY (%(ids)s::uuid[]) AND publish_at <= now() AND queue = ANY (%(queues)s::text[])
-                AND state IN ('pending', 'queued', 'retry_waiting')
+                AND state IN ('pending', 'queued', 'retry_waiting') AND NOT job_is_paused(job_type, queue)
             FOR UPDATE SKIP LOCKED
         )
         RETURNING id, job_type, queue, payload::text, publish_at, request_id, trace_id, order_number, false AS dead,
@@ -194,13 +190,27 @@ def _reason(row: dict[str, Any]) -> Reason:
 def mark_published(conn: Connection, jobs: Sequence[DueJob]) -> int:
     """Record that jobs were sent; return how many marks still fitted.
 
-    A job that moved on since its insert or take has another `publish_at` and is left alone: a late
+    A job that moved on since its take has another `publish_at` and is left alone: a late
     mark must not postpone what somebody else decided.
     """
     row = conn.execute(
         "SELECT mark_jobs_published(%(ids)s::uuid[], %(publish_ats)s::timestamptz[])", _sent(jobs)
     ).fetchone()
     return 0 if row is None else int(row[0])
+
+
+def make_due(conn: Connection, jobs: Sequence[DueJob]) -> int:
+    """Leave jobs to the relay's next run; return how many nobody has touched since their insert."""
+    return conn.execute(
+        """
+        WITH locked AS (
+            SELECT j.id FROM jobs j JOIN unnest(%(ids)s::uuid[], %(publish_ats)s::timestamptz[]) AS s (id, publish_at)
+                ON s.id = j.id AND s.publish_at = j.publish_at
+            ORDER BY j.id FOR UPDATE OF j
+        )
+        UPDATE jobs j SET publish_at = now() FROM locked WHERE j.id = locked.id""",
+        _sent(jobs),
+    ).rowcount
 
 
 def dead_letter_refused(conn: Connection, jobs: Sequence[DueJob], *, error_class: str, error_message: str) -> int:

@@ -142,6 +142,9 @@ class _Invocation[A]:
                     )
                     self.metrics.died(claim.job_type)
                     self.fates[claim.job_id] = Ack()
+                case Verdict.PAUSED:
+                    logger.info("job.paused", job_id=claim.job_id, job_type=claim.job_type)
+                    self.fates[claim.job_id] = Ack()
                 case Verdict.DONE:
                     self.fates[claim.job_id] = Ack()
                 case Verdict.MISSING:

@@ -1,8 +1,6 @@
 """Dead jobs as people look at them. The ledger is read and never the queue: receiving hides messages."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from uuid import UUID
 
 from psycopg import Connection
@@ -11,20 +9,8 @@ from psycopg.sql import SQL
 
 from skincare.identifiers import JobId
 from skincare.jobs.repository.acknowledgements import ACKNOWLEDGED
+from skincare.operations.conditions import DeadConditions
 from skincare.operations.dead_letters import AcknowledgedGroup, DeadGroup, DeadJob
-
-
-@dataclass(frozen=True)
-class Which:
-    """Which dead jobs are meant: all conditions hold at once, and None is no condition."""
-
-    job_ids: Sequence[JobId] | None = None
-    job_type: str | None = None
-    error_class: str | None = None
-    order_number: str | None = None
-    failed_before: datetime | None = None
-    queue: str | None = None
-    acknowledged: bool | None = None
 
 
 def groups(conn: Connection) -> list[DeadGroup]:
@@ -39,7 +25,7 @@ def groups(conn: Connection) -> list[DeadGroup]:
             coalesce((array_agg(DISTINCT order_number) FILTER (WHERE order_number IS NOT NULL))[1:3], '{{}}')
                 AS order_numbers,
             count(*) FILTER (WHERE {acknowledged})::integer AS acknowledged
-        FROM jobs j WHERE id IN (SELECT job_id FROM dead_jobs)
+        FROM jobs j WHERE id = ANY (ARRAY(SELECT job_id FROM dead_jobs))
         GROUP BY job_type, coalesce(error_class, 'Unknown')
         ORDER BY count(*) DESC, job_type, 2""").format(acknowledged=ACKNOWLEDGED)
     )
@@ -62,7 +48,7 @@ def acknowledged(conn: Connection, *, limit: int) -> list[AcknowledgedGroup]:
     return cur.fetchall()
 
 
-def find(conn: Connection, which: Which, *, after: UUID | None, limit: int) -> list[DeadJob]:
+def find(conn: Connection, which: DeadConditions, *, after: UUID | None, limit: int) -> list[DeadJob]:
     """Return dead jobs in the order of their ids, those behind `after`."""
     cur = conn.cursor(row_factory=class_row(DeadJob))
     cur.execute(
@@ -72,7 +58,7 @@ def find(conn: Connection, which: Which, *, after: UUID | None, limit: int) -> l
             coalesce(first_failed_at, created_at) AS first_failed_at,
             coalesce(last_failed_at, created_at) AS last_failed_at, order_number, request_id, release
         FROM jobs j
-        WHERE id IN (SELECT job_id FROM dead_jobs)
+        WHERE id = ANY (ARRAY(SELECT job_id FROM dead_jobs))
             AND (%(after)s::uuid IS NULL OR id > %(after)s)
             AND (%(ids)s::uuid[] IS NULL OR id = ANY (%(ids)s))
             AND (%(job_type)s::text IS NULL OR job_type = %(job_type)s)

@@ -1,16 +1,14 @@
 """Jobs by conditions, and whole ids by how they begin."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from uuid import UUID
 
 from psycopg import Connection
 from psycopg.rows import class_row
 from psycopg.sql import SQL, Identifier
 
-from skincare.identifiers import JobId
 from skincare.jobs.models import JobRow, JobState
+from skincare.operations.conditions import JobConditions
 from skincare.operations.models import IdMatch
 
 STATES = {
@@ -22,28 +20,16 @@ MOST_CANDIDATES = 10
 _TABLES = {"job": "jobs", "payment_event": "payment_events"}
 
 
-@dataclass(frozen=True)
-class Conditions:
-    """Which jobs are meant: all conditions hold at once, and None is no condition. `which` is one of `STATES`."""
-
-    which: str
-    job_ids: Sequence[JobId] | None = None
-    job_type: str | None = None
-    error_class: str | None = None
-    queue: str | None = None
-    order_number: str | None = None
-    before: datetime | None = None
-
-
-def find(conn: Connection, wanted: Conditions, *, after: UUID | None, limit: int) -> list[JobRow]:
+def find(conn: Connection, wanted: JobConditions, *, after: UUID | None, limit: int) -> list[JobRow]:
     """Return jobs in the order of their ids, those behind `after`."""
     cur = conn.cursor(row_factory=class_row(JobRow))
     # Unfinished jobs are few among many, and the schedule has them all.
-    among = "" if wanted.which == "cancelled" else "AND id IN (SELECT job_id FROM job_schedule)"
+    among = "" if wanted.which == "cancelled" else "AND id = ANY (ARRAY(SELECT job_id FROM job_schedule))"
     cur.execute(
         f"""
         SELECT id::text, job_type AS type, queue, state, order_number, attempts, crashes, dead_letter_no, created_at,
-            run_at, publish_at, retry_at, finished_at, error_class, error_message, request_id
+            run_at, publish_at, retry_at, finished_at, error_class, error_message, request_id,
+            state IN ('pending', 'queued', 'retry_waiting') AND job_is_paused(job_type, queue) AS paused
         FROM jobs
         WHERE state = ANY (%(states)s::text[]) {among}
             AND (NOT %(is_due)s OR run_at IS NULL OR run_at <= now())

@@ -30,25 +30,11 @@ def save_anomalies(
     """
     rows = conn.execute(
         """
-        WITH found AS (
-            SELECT * FROM unnest(
-                %(event_ids)s::uuid[], %(kinds)s::text[], %(tasks)s::text[], %(amounts)s::bigint[],
-                %(give_backs)s::bigint[], %(expected)s::bigint[]
-            ) AS f (event_id, kind, task, amount_rupiah, give_back_rupiah, expected_rupiah)
-        ), gone AS (
-            UPDATE payment_anomalies a SET withdrawn_at = now()
-            WHERE a.order_id = %(order_id)s AND a.withdrawn_at IS NULL AND NOT EXISTS (
-                SELECT 1 FROM found f WHERE f.event_id = a.event_id AND f.kind = a.kind
-            ) AND (a.kind <> 'paid_again' OR %(is_refunded)s)
-        )
-        INSERT INTO payment_anomalies AS a (
-            event_id, order_id, kind, task, expected_rupiah, amount_rupiah, give_back_rupiah
-        )
-        SELECT event_id, %(order_id)s, kind, task, expected_rupiah, amount_rupiah, give_back_rupiah FROM found
-        ON CONFLICT (event_id, kind) DO UPDATE SET
-            give_back_rupiah = excluded.give_back_rupiah, task = excluded.task, withdrawn_at = NULL,
-            expected_rupiah = excluded.expected_rupiah
-        RETURNING a.event_id, a.kind, a.created_at = now()""",
+        SELECT event_id, kind FROM save_payment_anomalies(
+            p_order_id => %(order_id)s, p_is_refunded => %(is_refunded)s, p_event_ids => %(event_ids)s::uuid[],
+            p_kinds => %(kinds)s::text[], p_tasks => %(tasks)s::text[], p_amounts => %(amounts)s::bigint[],
+            p_give_backs => %(give_backs)s::bigint[], p_expected => %(expected)s::bigint[]
+        )""",
         {
             "order_id": order_id,
             "is_refunded": is_refunded,
@@ -62,7 +48,7 @@ def save_anomalies(
             "give_backs": [anomaly.give_back_rupiah for anomaly in anomalies],
         },
     )
-    new = {(event_id, kind) for event_id, kind, is_new in rows if is_new}
+    new = set(rows)
     return [anomaly for anomaly in anomalies if (anomaly.event.event_id, anomaly.kind) in new]
 
 
@@ -93,12 +79,10 @@ def keep_anomaly(conn: Connection, anomaly: Anomaly, *, order_id: int, expected_
     """
     row = conn.execute(
         """
-        INSERT INTO payment_anomalies AS a (
-            event_id, order_id, kind, task, expected_rupiah, amount_rupiah, give_back_rupiah
-        ) VALUES (
-            %(event_id)s, %(order_id)s, %(kind)s, %(task)s, %(expected)s, %(amount)s, %(give_back)s
-        ) ON CONFLICT (event_id, kind) DO UPDATE SET withdrawn_at = NULL
-        RETURNING a.created_at = now()""",
+        SELECT keep_payment_anomaly(
+            p_event_id => %(event_id)s, p_order_id => %(order_id)s, p_kind => %(kind)s, p_task => %(task)s,
+            p_expected_rupiah => %(expected)s, p_amount_rupiah => %(amount)s, p_give_back_rupiah => %(give_back)s
+        )""",
         {
             "event_id": anomaly.event.event_id,
             "order_id": order_id,

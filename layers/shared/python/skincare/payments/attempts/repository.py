@@ -91,15 +91,8 @@ def open_next(conn: Connection, order_id: int, *, gateway: str) -> StartedAttemp
         conn.cursor(row_factory=dict_row)
         .execute(
             f"""
-            WITH a AS (
-                INSERT INTO payment_attempts (order_id, attempt_no, gateway, amount_rupiah, expires_at)
-                SELECT o.id, coalesce(max(b.attempt_no), 0) + 1, %(gateway)s, o.total_rupiah, o.expires_at
-                FROM orders o LEFT JOIN payment_attempts b ON b.order_id = o.id
-                WHERE o.id = %(order_id)s AND o.expires_at >= now() + %(shortest)s
-                GROUP BY o.id
-                RETURNING *
-            )
-            SELECT {_COLUMNS} FROM a JOIN orders o ON o.id = a.order_id""",  # noqa: S608  our own constant
+            SELECT {_COLUMNS} FROM open_payment_attempt(%(order_id)s, %(gateway)s, %(shortest)s) a
+            JOIN orders o ON o.id = %(order_id)s""",  # noqa: S608  our own constant
             {"order_id": order_id, "gateway": gateway, "shortest": _SHORTEST_PAGE},
         )
         .fetchone()

@@ -8,15 +8,16 @@ from skincare.payments.expiry.repository import KnownAttempt, OrderInQuestion
 from skincare.payments.models import Attempt
 
 # Not closed by us, not ended as its gateway tells, and without money: a gateway takes one payment for a reference.
+# Counted, for PostgreSQL may answer a NOT EXISTS by reading all payments there are; and OFFSET keeps it to one order.
 _MAY_TAKE_MONEY = """
-    a.closed_at IS NULL AND NOT EXISTS (
-        SELECT 1 FROM payment_events e
+    a.closed_at IS NULL AND (
+        SELECT count(*) FROM payment_events e
         WHERE e.order_number = o.order_number AND e.gateway = a.gateway AND e.attempt_no = a.attempt_no
             AND e.state = 'applied' AND coalesce(e.confirmed_status, e.status) = 'expired'
-    ) AND NOT EXISTS (
-        SELECT 1 FROM payments p JOIN payment_events e ON e.id = p.event_id
+    ) = 0 AND (
+        SELECT count(*) FROM payments p JOIN payment_events e ON e.id = p.event_id
         WHERE p.order_id = o.id AND e.gateway = a.gateway AND e.attempt_no = a.attempt_no
-    )"""
+    ) = 0"""
 
 
 def load(conn: Connection, order_number: OrderNumber) -> OrderInQuestion | None:
@@ -24,7 +25,9 @@ def load(conn: Connection, order_number: OrderNumber) -> OrderInQuestion | None:
     rows = conn.execute(
         f"""
         SELECT o.status, a.gateway, a.attempt_no, a.amount_rupiah, a.expires_at, a.expires_at > now()
-        FROM orders o LEFT JOIN payment_attempts a ON a.order_id = o.id AND {_MAY_TAKE_MONEY}
+        FROM orders o LEFT JOIN LATERAL (
+            SELECT * FROM payment_attempts a WHERE a.order_id = o.id AND {_MAY_TAKE_MONEY} OFFSET 0
+        ) a ON true
         WHERE o.order_number = %(order_number)s
         ORDER BY a.attempt_no""",  # noqa: S608  our own constant
         {"order_number": order_number},

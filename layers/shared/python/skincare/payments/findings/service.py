@@ -5,8 +5,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from skincare.database.connection import Connection, Database
-from skincare.identifiers import new_job_id
-from skincare.jobs.repository import timers
+from skincare.jobs.repository import outbox
 from skincare.observability import logger
 from skincare.payments.findings.models import OWED, PIECE, Owed, Piece, Place, Run
 from skincare.payments.findings.repository import findings, looks, runs
@@ -68,7 +67,7 @@ def _enqueue(conn: Connection, owed: Owed) -> bool:
     """Enqueue an owed job, unless one was enqueued and is not finished; return whether it was."""
     payload = OWED[owed.job_type](order_number=owed.order_number)
     key = f"{owed.job_type}:{owed.order_number}"
-    enqueued = timers.insert(conn, new_job_id(), payload, unique_key=key, order_number=owed.order_number)
+    enqueued = outbox.insert_for_relay(conn, payload, unique_key=key, order_number=owed.order_number)
     if enqueued:
         logger.warning("reconciliation.job_missing", kind=owed.job_type, order_number=owed.order_number)
-    return bool(enqueued)
+    return enqueued

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 
 from skincare.database.connection import Connection, Database
-from skincare.identifiers import OrderNumber, new_job_id
+from skincare.identifiers import OrderNumber
 from skincare.jobs.catalog import (
     ExpireOrder,
     JobPayload,
@@ -15,7 +15,7 @@ from skincare.jobs.catalog import (
     SendRefund,
 )
 from skincare.jobs.publisher import Publisher
-from skincare.jobs.repository import timers
+from skincare.jobs.repository import outbox
 from skincare.observability import logger
 from skincare.orders.terms import EXPIRY_GRACE
 from skincare.payments.answers.service import ask, keep
@@ -85,12 +85,8 @@ def repair(conn: Connection) -> tuple[Unattended, ...]:
     repaired = tuple(
         each
         for each in missing
-        if timers.insert(
-            conn,
-            new_job_id(),
-            _job_of(each),
-            unique_key=f"{each.kind}:{each.subject}",
-            order_number=each.order_number,
+        if outbox.insert_for_relay(
+            conn, _job_of(each), unique_key=f"{each.kind}:{each.subject}", order_number=each.order_number
         )
     )
     for each in repaired:

@@ -9,17 +9,10 @@ def note_refund(conn: Connection, order_id: int, *, returned_rupiah: int, credit
     None where that much, or more, was noted before.
     """
     row = conn.execute(
-        """
-        INSERT INTO order_refunds (order_id, refund_no, amount_rupiah, returned_rupiah, credit_note)
-        SELECT %(order_id)s, coalesce(max(refund_no), 0) + 1,
-            %(returned_rupiah)s - coalesce(max(returned_rupiah), 0), %(returned_rupiah)s,
-            %(credit_note)s
-        FROM order_refunds WHERE order_id = %(order_id)s
-        HAVING coalesce(max(returned_rupiah), 0) < %(returned_rupiah)s
-        RETURNING refund_no""",
+        "SELECT note_refund(%(order_id)s, %(returned_rupiah)s, %(credit_note)s)",
         {"order_id": order_id, "returned_rupiah": returned_rupiah, "credit_note": credit_note},
     ).fetchone()
-    return None if row is None else int(row[0])
+    return None if row is None or row[0] is None else int(row[0])
 
 
 def restock(conn: Connection, order_id: int) -> bool:

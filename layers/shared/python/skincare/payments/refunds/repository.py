@@ -67,13 +67,12 @@ def refundable(
 
 def insert(conn: Connection, order_id: int, refund: RefundRow) -> bool:
     """Write a new refund of a locked order; False means that its key is another refund's."""
-    cur = conn.execute(
+    row = conn.execute(
         """
-        INSERT INTO refunds (key, order_id, gateway, transaction_id, amount_rupiah, reason, requested_by, keep_stock)
-        VALUES (
+        SELECT request_refund(
             %(key)s, %(order_id)s, %(gateway)s, %(transaction_id)s, %(amount_rupiah)s, %(reason)s, %(requested_by)s,
             %(keep_stock)s
-        ) ON CONFLICT (key) DO NOTHING""",
+        )""",
         {
             "key": refund.key,
             "order_id": order_id,
@@ -84,8 +83,8 @@ def insert(conn: Connection, order_id: int, refund: RefundRow) -> bool:
             "requested_by": refund.requested_by,
             "keep_stock": refund.keep_stock,
         },
-    )
-    return cur.rowcount == 1
+    ).fetchone()
+    return row is not None and bool(row[0])
 
 
 def mark_sent(conn: Connection, key: str) -> bool:

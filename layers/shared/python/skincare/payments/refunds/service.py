@@ -3,9 +3,8 @@
 from collections.abc import Collection
 
 from skincare.database.connection import Connection, Database
-from skincare.identifiers import new_job_id
 from skincare.jobs.catalog import SendRefund
-from skincare.jobs.repository import timers
+from skincare.jobs.repository import outbox, timers
 from skincare.money import rupiah
 from skincare.observability import logger
 from skincare.orders.errors import OrderUnknown
@@ -62,7 +61,7 @@ def request_refund(conn: Connection, request: RefundRequest) -> RefundRow:
     if not repository.insert(conn, order.id, refund):
         raise RefundNotPossible("its key was used for another order just now")
     job = SendRefund(refund_key=refund.key)
-    timers.insert(conn, new_job_id(), job, unique_key=job.unique_key, order_number=refund.order_number)
+    outbox.insert_for_relay(conn, job, unique_key=job.unique_key, order_number=refund.order_number)
     logger.info("refund.requested", refund_key=refund.key, order_number=refund.order_number, amount_rupiah=amount)
     return refund
 
