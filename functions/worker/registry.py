@@ -3,7 +3,9 @@
 from skincare.app import App
 from skincare.jobs.catalog import (
     ClosePayments,
+    EraseCustomer,
     ExpireOrder,
+    ExportCustomer,
     GenerateCreditNotePdf,
     GenerateInvoicePdf,
     ProcessPayment,
@@ -18,7 +20,9 @@ from skincare.jobs.catalog import (
 from skincare.jobs.registry import Registry
 from worker.handlers import (
     close_payments,
+    erase_customer,
     expire_order,
+    export_customer,
     generate_credit_note_pdf,
     generate_invoice_pdf,
     process_payment,
@@ -33,7 +37,7 @@ from worker.handlers import (
 
 REGISTRY: Registry[App] = Registry()
 REGISTRY.add(SendConfirmationEmail, send_confirmation_email.handle)
-REGISTRY.add(ProcessPayment, process_payment.handle)
+REGISTRY.add(ProcessPayment, process_payment.handle, batch=process_payment.handle_many)
 REGISTRY.add(SendPaymentReceivedEmail, send_payment_received_email.handle)
 REGISTRY.add(SendOrderCancelledEmail, send_order_cancelled_email.handle)
 REGISTRY.add(SendOrderExpiredEmail, send_order_expired_email.handle)
@@ -44,3 +48,5 @@ REGISTRY.add(ExpireOrder, expire_order.handle)
 REGISTRY.add(ClosePayments, close_payments.handle)
 REGISTRY.add(SendRefund, send_refund.handle)
 REGISTRY.add(ReconcilePayments, reconcile_payments.handle)
+REGISTRY.add(ExportCustomer, export_customer.handle)
+REGISTRY.add(EraseCustomer, erase_customer.handle)

@@ -15,6 +15,8 @@ from psycopg import Connection, errors
 import skincare
 from skincare.carts import repository as carts
 from skincare.catalog import repository as catalog
+from skincare.customers import repository as customers
+from skincare.customers.models import RequestKind
 from skincare.database.connection import Database, StaticCredentials
 from skincare.deployment.queues import QueueName
 from skincare.identifiers import UserId, new_job_id, new_order_number, uuid7
@@ -48,6 +50,7 @@ from skincare.payments.closing import repository as closing
 from skincare.payments.expiry import repository as expiry
 from skincare.payments.findings.models import Finding, Run
 from skincare.payments.findings.repository import findings, looks, runs
+from skincare.payments.full_payments import repository as full_payments
 from skincare.payments.models import Attempt, EventId, EventStatus, GatewayEvent, Report
 from skincare.payments.orphans import repository as orphans
 from skincare.payments.reconciliation import repository as reconciliation
@@ -101,6 +104,9 @@ def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], 
         (outbox, "insert_again"): lambda: outbox.insert_again(
             conn, ledger.PAYLOAD, order_number="wire", request_id=None
         ),
+        (outbox, "insert_many"): lambda: outbox.insert_many(
+            conn, [outbox.NewJob(ledger.PAYLOAD, f"SKN-00000-0000{number}", "request-1") for number in (1, 2)]
+        ),
         (outbox, "insert_all"): lambda: outbox.insert_all(
             conn, [ledger.PAYLOAD] * 2, order_number=None, request_id=None
         ),
@@ -122,8 +128,10 @@ def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], 
         (dead_letter, "sweep"): lambda: dead_letter.sweep(conn, [(waiting.job_id, None)], budgets={}),
         (dead_letter, "redrive"): lambda: dead_letter.redrive(conn, [refused.job_id]),
         (timers, "insert"): lambda: timers.insert(conn, new_job_id(), ledger.PAYLOAD, unique_key="wire"),
+        (timers, "hasten"): lambda: timers.hasten(conn, "wire"),
         (timers, "move"): lambda: timers.move(conn, "wire", run_at=datetime.now(UTC)),
         (timers, "cancel"): lambda: timers.cancel(conn, "wire"),
+        (timers, "cancel_all"): lambda: timers.cancel_all(conn, ["wire", "other"]),
         (timers, "insert_daily"): lambda: timers.insert_daily(conn, new_job_id(), ReconcilePayments()),
         (operations, "cancel"): lambda: operations.cancel(conn, [waiting.job_id]),
         (operations, "list_jobs"): lambda: operations.list_jobs(conn),
@@ -137,6 +145,30 @@ def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], 
         **money_queries(conn, seed),
         **oncall_queries(conn, seed),
         **retention_queries(conn),
+        **customer_queries(conn, buyer),
+    }
+
+
+def customer_queries(conn: Connection, buyer: str) -> dict[tuple[ModuleType, str], Query]:
+    """Return the calls for what is known of customers; each asks anew, so that there is something to do."""
+
+    def asked(kind: RequestKind) -> int:
+        return customers.open_request(conn, kind, buyer, delivered=True)[0]
+
+    return {
+        (customers, "accounts"): lambda: customers.accounts(conn, buyer, limit=10),
+        (customers, "open_request"): lambda: asked(RequestKind.EXPORT),
+        (customers, "requests"): lambda: customers.requests(conn, limit=10),
+        (customers, "these"): lambda: customers.these(conn, [1, 2]),
+        (customers, "exported_key"): lambda: customers.exported_key(conn, 1),
+        (customers, "erase"): lambda: customers.erase(conn, asked(RequestKind.ERASE), 1, limit=10),
+        (customers, "next_look"): lambda: customers.next_look(
+            conn, asked(RequestKind.ERASE), 1, after=timedelta(hours=1)
+        ),
+        (customers, "account_to_export"): lambda: customers.account_to_export(conn, asked(RequestKind.EXPORT)),
+        (customers, "record_exported"): lambda: customers.record_exported(conn, asked(RequestKind.EXPORT), "key"),
+        (customers, "account"): lambda: customers.account(conn, buyer),
+        (customers, "orders"): lambda: customers.orders(conn, buyer, after=0, limit=10),
     }
 
 
@@ -253,6 +285,13 @@ def payment_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType
         (payments, "save"): lambda: payments.save(
             conn, order, settle(order.status, order.total_rupiah, [paid, wrong]), event_id=paid.event_id
         ),
+        (full_payments, "lock_pending"): lambda: full_payments.lock_pending(conn, [paid.event_id]),
+        (full_payments, "load_events"): lambda: full_payments.load_events(conn, [paid.event_id], [number]),
+        (full_payments, "load_known"): lambda: full_payments.load_known(conn, [order], [paid.transaction]),
+        (full_payments, "mark_applied"): lambda: full_payments.mark_applied(conn, [paid.event_id]),
+        (full_payments, "save"): lambda: full_payments.save(
+            conn, [(order, settle(order.status, order.total_rupiah, [paid]))]
+        ),
     }
 
 
@@ -292,7 +331,7 @@ def money_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, 
     return {
         (payments, "quarantine"): lambda: payments.quarantine(conn, EventId(uuid7()), flaw="x"),
         (closing, "load"): lambda: closing.load(conn, number),
-        (closing, "may_take_money"): lambda: closing.may_take_money(conn, order.id),
+        (closing, "which_may_take_money"): lambda: closing.which_may_take_money(conn, [order.id]),
         (orphans, "set_aside"): lambda: orphans.set_aside(conn, after=timedelta(hours=72), limit=1),
         (anomalies, "save_anomalies"): lambda: anomalies.save_anomalies(
             conn, [], order_id=order.id, expected_rupiah=150_000, is_refunded=False

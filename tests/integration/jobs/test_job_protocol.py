@@ -280,6 +280,32 @@ class JobProtocol(RuleBasedStateMachine):
             else:
                 self.source.nack([(message, timedelta(seconds=5))])
 
+    @rule(batch=batches, ends=st.sampled_from(["commits", "commits", "fails", "dies"]))
+    def end_together(self, batch: ClaimedBatch, ends: str) -> None:
+        """A batch handler settles in the transaction of its effects: where one lease is lost, none of its jobs ends."""
+        if not batch.running:
+            return
+        before = self._rows()
+        with self.conn.transaction() as transaction:
+            hit = lease.settle(self.conn, dict.fromkeys(batch.running, Completed()), token=batch.token)
+            if ends != "commits" or hit != batch.running:
+                raise psycopg.Rollback(transaction)
+        if ends != "commits" or hit != batch.running:
+            assert self._rows() == before
+            if ends == "fails":
+                self.settle(batch, "busy")
+            return
+        for job_id in hit:
+            history = self.jobs[job_id]
+            assert history.holder == batch.token, "a worker settled what another one holds"
+            history.completed += 1
+            start, _ = history.leases[-1]
+            history.leases[-1] = (start, self.time)
+            self.source.ack([batch.messages[job_id]])
+
+    def _rows(self) -> list[Any]:
+        return self.conn.execute("SELECT * FROM jobs ORDER BY id").fetchall()
+
     @rule(target=takes, outcome=st.sampled_from(["done", "done", "busy", "dead", "crash"]))
     def go_fast(self, outcome: str) -> list[DueJob]:
         """A worker is faster than the mark of the service: the mark may come at any time from now on, or never."""

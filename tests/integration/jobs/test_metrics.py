@@ -41,6 +41,7 @@ def measured_worker(bench: Bench, database: Database) -> Worker[Bench]:
         registry=bench.registry,
         database=database,
         queue=bench.pair,
+        publish=bench.publisher.publish_now,
         limits=bench.limits,
         leave=lambda: None,
         measured=lambda metrics: metrics.emit(stage="staging", queue=QueueName.NOTIFICATIONS),

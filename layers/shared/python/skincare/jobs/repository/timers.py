@@ -1,5 +1,6 @@
 """Timers: jobs for later that exist once while unfinished, and that can be cancelled."""
 
+from collections.abc import Collection
 from datetime import datetime
 
 from psycopg import Connection
@@ -60,6 +61,13 @@ def cancel(conn: Connection, unique_key: str) -> bool:
     return row is not None and bool(row[0])
 
 
+def cancel_all(conn: Connection, unique_keys: Collection[str]) -> None:
+    """Cancel the unfinished job of each key that has one, as `cancel` does."""
+    conn.execute(
+        "SELECT cancel_timer(k) FROM unnest(%(unique_keys)s::text[]) AS u (k)", {"unique_keys": list(unique_keys)}
+    )
+
+
 def move(conn: Connection, unique_key: str, *, run_at: datetime) -> bool:
     """Let the timer of a key go off at another time; False where there is none that has not gone off yet."""
     cur = conn.execute(
@@ -68,6 +76,18 @@ def move(conn: Connection, unique_key: str, *, run_at: datetime) -> bool:
         WHERE id = (SELECT job_id FROM job_keys WHERE unique_key = %(unique_key)s)
             AND state = 'pending' AND attempts = 0""",
         {"unique_key": unique_key, "run_at": run_at},
+    )
+    return cur.rowcount == 1
+
+
+def hasten(conn: Connection, unique_key: str) -> bool:
+    """Let the timer of a key go off now; False where there is none that has not gone off yet."""
+    cur = conn.execute(
+        """
+        UPDATE jobs SET run_at = now(), publish_at = now(), budget_from = now()
+        WHERE id = (SELECT job_id FROM job_keys WHERE unique_key = %(unique_key)s)
+            AND state = 'pending' AND attempts = 0 AND publish_at > now()""",
+        {"unique_key": unique_key},
     )
     return cur.rowcount == 1
 
