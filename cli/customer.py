@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli.oncall import LOCAL, AsJson, Exit, OnCall, Stage, end, typed
+from cli.parameters import as_field, why
 from cli.tables import age, print_json, print_said
 
 if TYPE_CHECKING:
@@ -16,10 +17,22 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="What is known about a customer: hand it out, or erase it.")
 
+
+def _absent(path: Path) -> Path:
+    if path.exists():
+        raise typer.BadParameter(f"{path} is there already.")
+    return path
+
+
 Who = Annotated[
-    str, typer.Argument(metavar="EMAIL|SUB", help="An address that orders were placed with, or an account's `sub`.")
+    str,
+    typer.Argument(
+        metavar="EMAIL|SUB",
+        callback=as_field("Who"),
+        help="An address that orders were placed with, or an account's `sub`.",
+    ),
 ]
-Why = Annotated[str, typer.Option(help="Why; it is written down for good, so name nobody.")]
+Why = Annotated[str, why("Why; it is written down for good, so name nobody.")]
 AllAccounts = Annotated[bool, typer.Option("--all-accounts", help="All accounts that ordered with this address.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the accounts that are meant, and change nothing.")]
 
@@ -87,15 +100,13 @@ def requests(*, stage: Stage = LOCAL, as_json: AsJson = False) -> None:
 def fetch(
     request: Annotated[int, typer.Argument(metavar="ID", min=1, help="The number of an export.")],
     *,
-    to: Annotated[Path, typer.Option(help="A file that is not there yet; only you can read it.")],
+    to: Annotated[Path, typer.Option(callback=_absent, help="A file that is not there yet; only you can read it.")],
     reason: Why,
     stage: Stage = LOCAL,
 ) -> None:
     """Save the file of an export; nothing of it is printed."""
     from oncall.customer_requests import FetchCustomerExport
 
-    if to.exists():
-        end(Exit.WRONG, f"{to} is there already.")
     oncall = OnCall(stage)
     found = oncall.ask(typed(FetchCustomerExport, claimed_identity=oncall.identity, request_id=request, reason=reason))
     _save(found.link, to)

@@ -4,14 +4,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from oncall.request import ChangeRequest, OneLine, Query, Reason, RowId
+from oncall.request import ChangeRequest, OneLine, Query, Reason, RowId, Who
 from skincare.customers.models import MOST_ACCOUNTS, Accounts, CustomerRequests, ExportLink, RequestKind
 
 if TYPE_CHECKING:
     from skincare.operations.changes import Changes
     from skincare.operations.queries import Queries
-
-Who = Annotated[str, Field(min_length=1, max_length=320), OneLine]
 
 
 def _is_an_account(text: str) -> str:

@@ -40,6 +40,7 @@ TransactionId = Annotated[str, Field(min_length=1, max_length=128), OneLine]
 Email = Annotated[str, Field(max_length=320), AfterValidator(_spelling)]
 SuppressionReason = Annotated[str, Field(min_length=1, max_length=500), OneLine]
 Name = Annotated[str, Field(min_length=1, max_length=100), OneLine]
+Who = Annotated[str, Field(min_length=1, max_length=320), OneLine]
 
 
 class Request(BaseModel):

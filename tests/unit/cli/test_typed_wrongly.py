@@ -31,6 +31,9 @@ GOOD = {
     "switches": "mail_down",
     "queue": "payments",
     "email": "ani@example.com",
+    "who": "ani@example.com",
+    "request": "1",
+    "to": "export.json",
 }
 """What stands for a parameter that a command cannot do without."""
 BAD = {
@@ -58,6 +61,9 @@ BAD = {
     "key": ["", "a b", "a" * 300],
     "transaction": ["", "a\x1b", "a" * 129],
     "email": ["nobody", ""],
+    "who": ["", "  ", "a\x00", "a" * 321],
+    "request": ["x", "0"],
+    "to": ["/", ""],
     "stage": ["a/b", ""],
     "queue": ["x", "", "PAYMENTS,documents"],
     "provider": ["x", ""],
