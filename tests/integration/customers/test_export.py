@@ -9,7 +9,7 @@ from psycopg import Connection
 
 from oncall.customer_requests import FetchCustomerExport
 from skincare.app import App
-from skincare.customers import service
+from skincare.customers import repository, service
 from skincare.customers.errors import ExportTooLarge
 from skincare.invoices.ports import ObjectStoreUnavailable
 from skincare.jobs.catalog import ExportCustomer
@@ -106,7 +106,7 @@ def test_a_crash_before_the_mark_is_made_good_by_the_next_run(
     (request,) = ask_export(app, ANI)
     job = ExportCustomer(customer_request=request.id)
     with monkeypatch.context() as crashing:
-        crashing.setattr(service.repository, "record_exported", Mock(side_effect=KeyboardInterrupt))
+        crashing.setattr(repository, "record_exported", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             export_customer.handle(job, app)
     export_customer.handle(job, app)
