@@ -135,7 +135,7 @@ def _pgbench(
 
 
 def enqueue(bench: BenchEnvironment, effort: Effort) -> Iterator[Figure]:
-    """What the job costs that is written in the order's own statement."""
+    """What the jobs cost that are written in the order's own statement."""
     with bench.database() as database, Session.open(database.url) as conn:
         open_shop(database.owner)
         make_checkout_without_job(database.owner)
@@ -154,7 +154,7 @@ def enqueue(bench: BenchEnvironment, effort: Effort) -> Iterator[Figure]:
                 samples[side].append(value)
         yield Figure(
             "checkout.enqueue",
-            "order + its job ÷ order alone, the same function without the insert",
+            "order + its two jobs ÷ order alone, the same function without the insert",
             ratios(samples["with"], samples["alone"]),
             aim=at_most(1.10),
             parts={f"{side} (µs)": median(values) for side, values in samples.items()},

@@ -31,14 +31,27 @@ _JOBS = 2000
 
 @dataclass(frozen=True)
 class Contender:
-    """How jobs get into a queue and who works on them: commands, run where the scripts are."""
+    """How jobs get into a queue and who works on them: commands, run where the scripts are.
+
+    `connections` are those with which each of our processes waits at the gate.
+    """
 
     enqueue: Sequence[str]
     workers: Sequence[Sequence[str]]
+    connections: int = 0
+
+
+_OURS = {
+    "batch-10": ("batch", 10, 2.0),
+    "batch-100": ("batch", 100, 5.0),
+    "each-10": ("each", 10, 0.9),
+    "each-100": ("each", 100, 0.9),
+}
+"""Figure → whether a batch handler or one handler per job, the size of the batches, and what is aimed at."""
 
 
 def measure(bench: BenchEnvironment, effort: Effort) -> Iterator[Figure]:
-    """Ours in batches of 10 and 100 over the best of the others, two processes each."""
+    """Ours, with a batch handler and with one handler per job, over the best of the others; two processes each."""
     if shutil.which("redis-server") is None:
         raise NotMeasured("Celery, Dramatiq and arq need redis-server (Debian: apt-get install redis-server)")
     python = str(peer_python())
@@ -50,13 +63,14 @@ def measure(bench: BenchEnvironment, effort: Effort) -> Iterator[Figure]:
     )
     parts = {f"{name} (jobs/s)": median(rates) for name, rates in values.items()}
     best = max(_peers(python), key=lambda name: median(values[name]))
-    for size, aim in ((10, 3.0), (100, 10.0)):
+    for name, (handler, size, aim) in _OURS.items():
+        how = "a batch handler" if handler == "batch" else "one handler per job"
         yield Figure(
-            f"jobs.batch-{size}",
-            f"jobs per second in batches of {size}, claim and settle counted ÷ {best}, the best of the others",
-            ratios(values[f"ours, batch {size}"], values[best]),
+            f"jobs.{name}",
+            f"jobs per second by {how}, batches of {size}, claim and settle counted ÷ {best}, the best of the others",
+            ratios(values[f"ours, {name}"], values[best]),
             aim=at_least(aim),
-            parts=parts if size == 10 else {},
+            parts=parts if name == "batch-10" else {},
         )
 
 
@@ -82,14 +96,15 @@ def _peers(python: str) -> Mapping[str, Contender]:
 
 def _ours() -> Mapping[str, Contender]:
     return {
-        f"ours, batch {size}": Contender(
+        f"ours, {name}": Contender(
             [],
             [
-                [sys.executable, "-m", "bench.our_jobs", "{url}", str(size), str(part), str(_PROCESSES)]
+                [sys.executable, "-m", "bench.our_jobs", "{url}", str(size), str(part), str(_PROCESSES), handler]
                 for part in range(_PROCESSES)
             ],
+            connections=1 if handler == "batch" else _LIMITS.database_connections,
         )
-        for size in (10, 100)
+        for name, (handler, size, _) in _OURS.items()
     }
 
 
@@ -109,7 +124,7 @@ def _rate(bench: BenchEnvironment, contender: Contender, count: int) -> float:
                     contender.enqueue, cwd=_SCRIPTS, env=environment, stdout=output, stderr=output, check=True
                 )
             settle_down(database.owner)
-            with _gate(database) as open_gate:
+            with _gate(database, contender.connections) as open_gate:
                 for command in contender.workers:
                     ours = command[0] == sys.executable
                     arguments = [part.replace("{url}", database.url) for part in command]
@@ -136,13 +151,13 @@ def _orders_with_jobs(owner: Connection, count: int) -> None:
 
 
 @contextlib.contextmanager
-def _gate(database: BenchDatabase) -> Iterator[Callable[[int], float]]:
+def _gate(database: BenchDatabase, connections: int) -> Iterator[Callable[[int], float]]:
     """Hold every job at its second statement until all processes wait there; then take the time to the last job."""
     with psycopg.connect(database.owner_url) as guard:
         guard.execute("LOCK TABLE order_notifications IN ACCESS EXCLUSIVE MODE")
 
         def open_gate(count: int) -> float:
-            wait_until(lambda: _all_wait(database.owner))
+            wait_until(lambda: _all_wait(database.owner, connections))
             guard.commit()
             started = time.perf_counter()
             wait_until(lambda: _done(database.owner) >= count, pause_s=0.005)
@@ -151,8 +166,11 @@ def _gate(database: BenchDatabase) -> Iterator[Callable[[int], float]]:
         yield open_gate
 
 
-def _all_wait(owner: Connection) -> bool:
-    """Tell whether all processes wait at the gate: the others name their connections after their process."""
+def _all_wait(owner: Connection, connections: int) -> bool:
+    """Tell whether all processes wait at the gate, ours with so many connections each.
+
+    The others name their connections after their process.
+    """
     row = owner.execute(
         """
         SELECT count(DISTINCT application_name), count(*) FILTER (WHERE application_name = 'skincare')
@@ -160,7 +178,7 @@ def _all_wait(owner: Connection) -> bool:
     ).fetchone()
     assert row is not None
     processes, our_connections = row
-    return bool(processes >= _PROCESSES or our_connections >= _PROCESSES * _LIMITS.database_connections)
+    return bool(our_connections >= _PROCESSES * connections if connections else processes >= _PROCESSES)
 
 
 def _done(owner: Connection) -> int:

@@ -76,7 +76,8 @@ def make_worker(url: str, limits: QueueLimits, *, email: EmailSender, files: Obj
         webhook_secrets=SecretsManagerWebhookSecrets({}, aws=AwsSession()),
         files=files or S3ObjectStore(None, aws=AwsSession()),
     )
-    return Bench(app, Worker(app, registry=REGISTRY, database=database, queue=queue, limits=limits))
+    publish = app.publisher.publish_now
+    return Bench(app, Worker(app, registry=REGISTRY, database=database, queue=queue, publish=publish, limits=limits))
 
 
 def measure(bench: BenchEnvironment, effort: Effort) -> Iterator[Figure]:

@@ -12,6 +12,7 @@ import typer
 from cli.ids import job_ids, look_like_ids
 from cli.oncall import LOCAL, AsJson, Exit, OnCall, Stage, end, typed
 from cli.parameters import OptionalReason, Reason
+from cli.pauses import pause, paused, resume
 from cli.redrive import Which as Selected
 from cli.selection import (
     AT_ONCE,
@@ -175,6 +176,11 @@ def watch(
     rows = watch_jobs(oncall, ids, timeout=timedelta(seconds=timeout))
     _print_jobs(rows, as_json=as_json)
     end(Exit.DONE if all_completed(rows) and len(rows) == len(ids) else Exit.NOT_ALL)
+
+
+app.command()(pause)
+app.command()(resume)
+app.command()(paused)
 
 
 def _change_all(

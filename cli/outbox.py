@@ -19,6 +19,7 @@ def outbox(*, stage: Stage = LOCAL, as_json: AsJson = False) -> None:
             "the oldest": f"{duration(found.oldest_lateness_s)} late" if found.due else "nothing is due",
             "failing": f"{found.failing} were taken before and could not be sent",
             "unknown queues": f"{found.of_unknown_queues} wait for a release that knows their queue",
+            "paused": f"{found.paused} wait for `skincare jobs resume`" if found.paused else None,
             "for later": f"{found.waiting_for_their_time} wait for their time",
             "live jobs": found.live,
             "dead jobs": found.dead,

@@ -15,12 +15,11 @@ def retention(*, stage: Stage = LOCAL, as_json: AsJson = False) -> None:
         print_json(found)
         return
     print_table(
-        ["what", "kept", "since", "rows", "oldest", "to go", "the oldest ended"],
+        ["what", "kept", "rows", "oldest", "to go", "the oldest ended"],
         [
             [
                 rule.what,
                 "while needed" if rule.kept_days is None else f"{rule.kept_days} d",
-                rule.since,
                 "" if rule.rows is None else f"about {rule.rows}",
                 "" if rule.oldest is None else f"{age(rule.oldest)} ago",
                 _due(rule.due),

@@ -93,13 +93,14 @@ def live_jobs(oncall: OnCall, which: Which, states: "States") -> "Iterator[Seque
 
 def print_jobs(rows: "Sequence[JobRow]") -> None:
     """Print jobs, newest first or as they were found; columns that say nothing are left out."""
-    columns = ("created", "job", "type", "state", "order", "attempts", "crashes", "last error")
+    columns = ("created", "job", "type", "state", "paused", "order", "attempts", "crashes", "last error")
     table = [
         (
             r.created_at,
             shown(r.id),
             r.type,
             r.state,
+            r.paused,
             r.order_number,
             r.attempts,
             r.crashes,

@@ -30,6 +30,7 @@ def print_job(oncall: OnCall, job_id: UUID, *, as_json: bool) -> None:
             "job": job.id,
             "type": job.type,
             "state": job.state,
+            "paused": "; ".join(timeline.pauses) or None,
             "order": job.order_number,
             "request": job.request_id,
             "payload": json.dumps(timeline.payload),

@@ -67,9 +67,10 @@ def _jobs(stage: Stage) -> list[cw.GraphWidget]:
         ),
         _graph("From due to done, s", by_dimension(stage, Metric.QUEUE_DELAY, "JobType", statistic="p99"), width=6),
         _graph(
-            "Outbox lateness, s; dead jobs",
+            "Outbox lateness, s; dead and paused jobs",
             shop_metric(stage, Metric.OUTBOX_LATENESS, statistic="Maximum", label="lateness"),
             shop_metric(stage, Metric.DEAD_JOBS, statistic="Maximum", label="dead"),
+            shop_metric(stage, Metric.PAUSED_JOBS, statistic="Maximum", label="paused"),
             by_dimension(stage, Metric.UNACKNOWLEDGED_DEAD_JOBS, "Queue", statistic="Maximum"),
             width=6,
         ),

@@ -11,7 +11,7 @@ from skincare.app import App
 from skincare.errors import TransientError
 from skincare.observability import describe, logger, trace
 from skincare.operations.changes import Changes
-from skincare.operations.errors import RecipientSuppressed
+from skincare.operations.errors import NothingToPause, RecipientSuppressed
 from skincare.operations.models import Caller
 from skincare.operations.queries import Queries
 from skincare.orders.errors import OrderUnknown
@@ -28,6 +28,8 @@ def answer(event: object, app: Callable[[], App], *, invocation_id: str) -> dict
     operation = type(request).model_fields["operation"].default
     try:
         found = _do(request, app(), invocation_id)
+    except NothingToPause as error:
+        return refusal("request_malformed", "The request is malformed; nothing was done.", error.fields)
     except (OrderUnknown, RecipientSuppressed, RefundNotPossible) as error:
         logger.warning("oncall.not_possible", operation=operation, error=describe(error))
         return refusal("not_possible", f"{str(error)[:1].upper()}{str(error)[1:]}.")

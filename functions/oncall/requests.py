@@ -5,11 +5,18 @@ import re
 
 from pydantic import ValidationError
 
-from oncall import dead_letter_requests, job_requests, mail_requests, payment_requests, retention_requests
+from oncall import (
+    dead_letter_requests,
+    job_requests,
+    mail_requests,
+    pause_requests,
+    payment_requests,
+    retention_requests,
+)
 from oncall.refusals import RequestRefused, broken_rules
 from oncall.request import Request
 
-_MODULES = (dead_letter_requests, job_requests, mail_requests, payment_requests, retention_requests)
+_MODULES = (dead_letter_requests, job_requests, mail_requests, pause_requests, payment_requests, retention_requests)
 
 REQUESTS: tuple[type[Request], ...] = tuple(
     value

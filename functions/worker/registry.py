@@ -33,7 +33,7 @@ from worker.handlers import (
 
 REGISTRY: Registry[App] = Registry()
 REGISTRY.add(SendConfirmationEmail, send_confirmation_email.handle)
-REGISTRY.add(ProcessPayment, process_payment.handle)
+REGISTRY.add(ProcessPayment, process_payment.handle, batch=process_payment.handle_many)
 REGISTRY.add(SendPaymentReceivedEmail, send_payment_received_email.handle)
 REGISTRY.add(SendOrderCancelledEmail, send_order_cancelled_email.handle)
 REGISTRY.add(SendOrderExpiredEmail, send_order_expired_email.handle)

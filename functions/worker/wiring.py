@@ -15,5 +15,6 @@ def make_worker(app: App, queue: QueueName) -> Worker[App]:
         queue=app.queues[queue],
         limits=queue.limits,
         release=app.settings.release,
+        publish=app.publisher.publish_now,
         measured=lambda metrics: metrics.emit(stage=app.settings.stage, queue=queue),
     )

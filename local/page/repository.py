@@ -59,13 +59,13 @@ def read_backlogs(conn: Connection) -> list[Backlog]:
     cur = conn.cursor(row_factory=class_row(Backlog))
     cur.execute("""
         SELECT queue,
-            extract(epoch FROM now() - min(greatest(budget_from, run_at)) FILTER (
+            max(job_age_s(job_type, queue, greatest(budget_from, run_at))) FILTER (
                 WHERE state <> 'dead_letter' AND greatest(budget_from, run_at) <= now()
-            ))::float AS oldest_s,
-            extract(epoch FROM now() - min(greatest(budget_from, run_at)) FILTER (
+            ) AS oldest_s,
+            max(job_age_s(job_type, queue, greatest(budget_from, run_at))) FILTER (
                 WHERE state <> 'dead_letter' AND greatest(budget_from, run_at) <= now()
-                    AND (sends > 0 OR state <> 'pending')
-            ))::float AS oldest_sent_s,
+                    AND (sends > 0 OR state <> 'pending') AND NOT job_is_paused(job_type, queue)
+            ) AS oldest_sent_s,
             count(*) FILTER (WHERE state = 'dead_letter') AS dead,
             extract(epoch FROM now() - min(last_failed_at) FILTER (
                 WHERE state = 'dead_letter' AND isfinite(last_failed_at)
@@ -89,7 +89,8 @@ def newest_jobs(conn: Connection, *, per_state: int) -> list[JobRow]:
         """
         SELECT j.id::text, j.job_type, j.job_type AS type, j.queue, j.state, j.order_number, j.attempts, j.crashes,
             j.dead_letter_no, j.created_at, j.run_at, j.publish_at, j.retry_at, j.finished_at, j.error_class,
-            j.error_message, j.request_id
+            j.error_message, j.request_id,
+            j.state IN ('pending', 'queued', 'retry_waiting') AND job_is_paused(j.job_type, j.queue) AS paused
         FROM (SELECT DISTINCT state FROM jobs) s CROSS JOIN LATERAL (
             SELECT * FROM jobs WHERE state = s.state ORDER BY id DESC LIMIT %(per_state)s
         ) j

@@ -113,7 +113,7 @@ class SystemState:
             }
             for queue in QueueName
         ]
-        nothing = {"orders": None, "jobs": None, "job_counts": None, "dead": None}
+        nothing = {"orders": None, "jobs": None, "job_counts": None, "pauses": None, "dead": None}
         return {
             "at": _text(datetime.now(UTC)),
             "missing": missing,
@@ -169,6 +169,7 @@ class SystemState:
             gauges = {**job_gauges(self._database), **payment_gauges(self._database)}
             of_queues = queue_gauges(self._database)
             queries = Queries(self._database)
+            paused = queries.pauses().pauses
             dead = queries.list_dead()
             dead_jobs = queries.find_dead(DeadConditions(), after=None, limit=_DEAD_JOBS).jobs
         except DatabaseUnavailable:
@@ -180,6 +181,7 @@ class SystemState:
             "orders": [_order(order) for order in orders],
             "jobs": [_texts(asdict(job)) for job in jobs],
             "job_counts": counts,
+            "pauses": [_texts(asdict(pause)) for pause in paused],
             "dead": {
                 "groups": [_texts(asdict(group)) for group in dead.groups],
                 "acknowledged": [_texts(asdict(group)) for group in dead.acknowledged],

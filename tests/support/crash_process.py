@@ -24,13 +24,14 @@ from skincare.jobs.catalog import BUDGETS
 from skincare.jobs.ports import QueuePair
 from skincare.jobs.publisher import Publisher
 from skincare.jobs.relay import run_relay
-from skincare.jobs.repository import lease, outbox
+from skincare.jobs.repository import lease, outbox, timers
 from skincare.jobs.worker import Worker
 from skincare.notifications import repository as notifications
 from skincare.notifications.ports import Email
 from skincare.orders import repository as orders
 from skincare.orders.service import place_order
 from skincare.orders.terms import USUAL
+from skincare.payments.full_payments import repository as full_payments
 from tests.support.factories import make_place_order, make_settings
 from tests.support.webhooks import FixedSecrets
 from worker.registry import REGISTRY
@@ -71,6 +72,19 @@ POINTS_OF_A_PAYMENT: dict[str, tuple[str, Any, str, str]] = {
     "thanks marked": ("patient worker", notifications, "record_notification", "after"),
 }
 """The same along what a payment sets off."""
+
+POINTS_OF_PAYMENTS_IN_A_BATCH: dict[str, tuple[str, Any, str, str]] = {
+    "orders locked": ("patient worker", full_payments, "lock_pending", "after"),
+    "events marked": ("patient worker", full_payments, "mark_applied", "after"),
+    "payments saved": ("patient worker", full_payments, "save", "after"),
+    "timers cancelled": ("patient worker", timers, "cancel_all", "after"),
+    "all jobs enqueued": ("patient worker", outbox, "insert_many", "after"),
+    "first number taken": ("patient worker", invoices, "take_number", "after"),
+    "settled, not committed": ("patient worker", lease, "settle", "after"),
+    "all committed": ("patient worker", Publisher, "publish_now", "before"),
+    "all set off": ("patient worker", Publisher, "publish_now", "after"),
+}
+"""The same along a batch of payments, whose effects and end are one transaction."""
 
 
 class FileMail:
@@ -119,7 +133,9 @@ def work_once(app: App, *, wait: timedelta = timedelta(seconds=1)) -> int:
     """Do what the worker function and its event source mapping do with one batch; return its size."""
     queue = app.queues[QueueName.NOTIFICATIONS]
     batch = queue.source.receive(limit=10, wait=wait)
-    worker = Worker(app, registry=REGISTRY, database=app.database, queue=queue, limits=LIMITS)
+    worker = Worker(
+        app, registry=REGISTRY, database=app.database, publish=app.publisher.publish_now, queue=queue, limits=LIMITS
+    )
     started = time.monotonic()
     failed = set(worker.answer(batch, time_left=lambda: timedelta(seconds=40 - (time.monotonic() - started))))
     queue.source.ack([message for message in batch if message.message_id not in failed])
@@ -139,7 +155,7 @@ def relay_once(app: App) -> None:
 
 def die_at(point: str) -> None:
     """Arrange for this process to be killed at the point."""
-    _, owner, name, moment = (POINTS | POINTS_OF_A_PAYMENT)[point]
+    _, owner, name, moment = (POINTS | POINTS_OF_A_PAYMENT | POINTS_OF_PAYMENTS_IN_A_BATCH)[point]
     original: Callable[..., Any] = getattr(owner, name)
 
     def dying(*args: Any, **kwargs: Any) -> Any:

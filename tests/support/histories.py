@@ -14,6 +14,7 @@ from skincare.deployment.queues import QueueName
 from skincare.identifiers import OrderNumber
 from skincare.jobs.ports import QueuePair
 from skincare.jobs.publisher import Publisher
+from skincare.jobs.registry import Registry
 from skincare.jobs.worker import Worker
 from tests.fakes.email import FakeEmailSender
 from tests.fakes.queue import MemoryQueue
@@ -33,6 +34,7 @@ class Shop:
     app: App
     threads: int = LIMITS.threads
     """How many jobs of a batch are handled at once."""
+    registry: Registry[App] = REGISTRY
 
     def tell(self, number: OrderNumber, key: str, status: str, transaction: str, minute: int, **changes: Any) -> None:
         take_in(
@@ -50,7 +52,14 @@ class Shop:
         limits = replace(LIMITS, threads=self.threads)
         for name in names or (QueueName.PAYMENTS, QueueName.NOTIFICATIONS, QueueName.DOCUMENTS):
             queue = self.app.queues[name]
-            worker = Worker(self.app, registry=REGISTRY, database=self.app.database, queue=queue, limits=limits)
+            worker = Worker(
+                self.app,
+                registry=self.registry,
+                database=self.app.database,
+                publish=self.app.publisher.publish_now,
+                queue=queue,
+                limits=limits,
+            )
             while batch := queue.source.receive(limit=10, wait=timedelta(0)):
                 again = set(worker.answer(batch, time_left=plenty))
                 queue.source.ack([message for message in batch if message.message_id not in again])

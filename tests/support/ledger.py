@@ -6,11 +6,12 @@ from typing import Any, ClassVar
 from psycopg import Connection
 from psycopg.rows import dict_row
 
+from skincare.deployment.providers import Provider
 from skincare.deployment.queues import QueueName
 from skincare.identifiers import JobId, LeaseToken, new_job_id, uuid7
 from skincare.jobs.catalog import JobPayload, SendConfirmationEmail
-from skincare.jobs.models import Claim, DueJob
-from skincare.jobs.repository import lease, outbox
+from skincare.jobs.models import Claim, DueJob, PauseTarget
+from skincare.jobs.repository import lease, outbox, pauses
 
 MINUTE = timedelta(minutes=1)
 
@@ -20,7 +21,16 @@ class Sample(JobPayload):
 
     job_type: ClassVar[str] = "sample"
     queue: ClassVar[QueueName] = QueueName.NOTIFICATIONS
+    providers: ClassVar[frozenset[Provider]] = frozenset({Provider.SES})
     name: str = "x"
+
+
+class Other(JobPayload):
+    """Another one, on another queue."""
+
+    job_type: ClassVar[str] = "other"
+    queue: ClassVar[QueueName] = QueueName.DOCUMENTS
+    providers: ClassVar[frozenset[Provider]] = frozenset({Provider.INVOICE_BUCKET})
 
 
 PAYLOAD = SendConfirmationEmail(order_number="SKN-00000-00001")
@@ -49,6 +59,21 @@ def claim_one(
     return claim
 
 
+def pause(conn: Connection, scope: str, name: str = "", *, lasts: timedelta | None = None) -> str:
+    """Pause a queue, a type, a provider (of the types of tests) or all."""
+    types = {
+        "type": [name],
+        "provider": [each.job_type for each in (Sample, Other) if name in each.providers],
+    }.get(scope)
+    return pauses.pause(
+        conn, PauseTarget(scope, name), job_types=types, reason="a test", paused_by="tests", lasts=lasts
+    )
+
+
+def resume(conn: Connection, scope: str, name: str = "") -> bool:
+    return pauses.resume(conn, PauseTarget(scope, name))
+
+
 def row(conn: Connection, job_id: JobId) -> dict[str, Any]:
     """Return the ledger's row; times as they are."""
     found = conn.cursor(row_factory=dict_row).execute("SELECT *, now() FROM jobs WHERE id = %s", [job_id]).fetchone()
@@ -64,7 +89,20 @@ def attempts(conn: Connection, job_id: JobId) -> list[str]:
 
 def let_pass(conn: Connection, time: timedelta) -> None:
     """Make all jobs as much older: to the ledger it is as if the time had passed."""
-    conn.execute("UPDATE job_schedule SET look_at = look_at - %s", [time])
+    with conn.transaction():
+        # As text, for there are moments that Python does not know; and two rows of a job may become one.
+        moved = conn.execute("DELETE FROM job_schedule RETURNING (look_at - %s)::text, job_id", [time]).fetchall()
+        conn.execute(
+            "INSERT INTO job_schedule (look_at, job_id)"
+            " SELECT * FROM unnest(%s::timestamptz[], %s::uuid[]) ON CONFLICT DO NOTHING",
+            [[moment for moment, _ in moved], [job_id for _, job_id in moved]],
+        )
+    conn.execute(
+        """
+        UPDATE job_pauses SET paused_at = paused_at - %(t)s, ends_at = ends_at - %(t)s,
+            resumed_at = resumed_at - %(t)s""",
+        {"t": time},
+    )
     conn.execute(
         """
         UPDATE jobs SET created_at = created_at - %(t)s, run_at = run_at - %(t)s, publish_at = publish_at - %(t)s,

@@ -9,7 +9,7 @@ from skincare.deployment.queues import MAX_RECEIVE_COUNT, QueueLimits, QueueName
 from skincare.jobs.models import DueJob
 from skincare.jobs.ports import OutgoingMessage, QueuePair, ReceivedMessage
 from skincare.jobs.publisher import Publisher
-from skincare.jobs.registry import Registry
+from skincare.jobs.registry import BatchHandler, Registry
 from skincare.jobs.retry import TimeLeft
 from skincare.jobs.worker import Worker
 from skincare.jobs.worker.batch import BatchResult
@@ -36,13 +36,17 @@ def plenty() -> timedelta:
 
 @dataclass
 class Bench:
-    """`handlers` holds, by the sample's name, what its handler does; `ran` what has been run."""
+    """`handlers` holds, by the sample's name, what its handler does; `ran` what has been run.
+
+    `batch` is the batch handler of samples, where there is to be one.
+    """
 
     database_url: str
     limits: QueueLimits = LIMITS
     time: float = 1_800_000_000.0
     handlers: dict[str, Callable[[], None]] = field(default_factory=dict)
     ran: list[str] = field(default_factory=list)
+    batch: BatchHandler[Sample] | None = None
 
     def __post_init__(self) -> None:
         self.database = Database(StaticCredentials(self.database_url), max_connections=4)
@@ -58,7 +62,7 @@ class Bench:
         self.queues = dict.fromkeys(QueueName, self.pair)
         self.publisher = Publisher(self.database, self.queues)
         registry: Registry[Bench] = Registry()
-        registry.add(Sample, _handle)
+        registry.add(Sample, _handle, batch=self.batch)
         self.registry = registry
         self.worker = self.new_worker(self.database)
         self.last: BatchResult | None = None
@@ -72,6 +76,7 @@ class Bench:
             database=database,
             queue=self.pair,
             limits=self.limits,
+            publish=self.publisher.publish_now,
             leave=lambda: None,
         )
 

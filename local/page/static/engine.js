@@ -73,6 +73,21 @@ function buildQueue(queue) {
   );
 }
 
+export function showPauses(pauses) {
+  showItems(byId("pause-list"), pauses, (pause) => `${pause.scope} ${pause.name}`, buildPause);
+}
+
+function buildPause(pause) {
+  const end = pause.ends_at ? `until ${moment(pause.ends_at)}` : "until somebody resumes";
+  return element(
+    "li",
+    {},
+    badge("paused", "is-wait"),
+    ` ${pause.name ? `${pause.scope} ${words(pause.name)}` : "all jobs"} since ${moment(pause.paused_at)}, ${end}: ${pause.reason}`,
+    element("span", { className: "quiet" }, ` ${plural(pause.held, "due job")} held`),
+  );
+}
+
 export function showJobs(found = jobs, foundCounts = counts) {
   if (found === null) return;
   jobs = found;
@@ -122,7 +137,7 @@ function buildJob(row) {
       element("h3", {}, jobName(row.type)),
       element("span", { className: "quiet number" }, row.order_number ?? "no order"),
     ),
-    element("span", { className: "state" }, badge(words(row.state), TONES[row.state])),
+    element("span", { className: "state" }, badge(words(row.state) + (row.paused ? ", paused" : ""), TONES[row.state])),
     element("span", { className: "quiet tries" }, tries(row)),
     why(row) ? element("span", { className: "why" }, why(row)) : null,
   );

@@ -4,7 +4,7 @@ import { Problem, readState } from "./api.js";
 import { openConfirm } from "./confirm.js";
 import { showDead } from "./dead.js";
 import { byId, say } from "./dom.js";
-import { showJobs, showQueues } from "./engine.js";
+import { showJobs, showPauses, showQueues } from "./engine.js";
 import { broken, firing, openSwitches, showIndicators, showSwitches } from "./alarms.js";
 import { openMails, refreshMails } from "./mails.js";
 import { openOrders, showOrders } from "./orders.js";
@@ -48,6 +48,7 @@ async function show(state) {
   offerGateways(state.gateways);
   if (state.orders) {
     showOrders(state.orders);
+    showPauses(state.pauses);
     showJobs(state.jobs, state.job_counts);
     showDead(state.dead);
     offerOrders(state.orders);

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from psycopg import Connection
 
-from skincare.jobs.repository import operations, outbox
+from skincare.jobs.repository import lease, operations, outbox
 from skincare.operations.repository import events, mails
 from skincare.orders import repository as orders
 from skincare.payments import repository as payments
@@ -21,6 +21,7 @@ from tests.integration.database.test_wire import queries
 NEEDED_BY: dict[str, tuple[ModuleType, str]] = {
     "cart_items_added_at_idx": (retention, "prune"),
     "idempotency_keys_created_at_idx": (retention, "prune"),
+    "job_pauses_over_at_idx": (lease, "claim"),
     "jobs_order_number_idx": (outbox, "insert_again"),
     "order_notifications_undeliverable_idx": (mails, "undeliverable"),
     "orders_open_idx": (orders, "place"),

@@ -22,7 +22,17 @@ from skincare.invoices import repository as invoices
 from skincare.invoices.credit_notes import repository as credit_notes
 from skincare.invoices.credit_notes.models import CreditNote
 from skincare.jobs.catalog import ReconcilePayments
-from skincare.jobs.repository import acknowledgements, dead_letter, lease, operations, outbox, quarantine, timers
+from skincare.jobs.models import PauseTarget
+from skincare.jobs.repository import (
+    acknowledgements,
+    dead_letter,
+    lease,
+    operations,
+    outbox,
+    pauses,
+    quarantine,
+    timers,
+)
 from skincare.jobs.retry import Completed
 from skincare.notifications import repository as notifications
 from skincare.notifications.models import Notice, NotificationStatus, NotificationType
@@ -38,6 +48,7 @@ from skincare.payments.closing import repository as closing
 from skincare.payments.expiry import repository as expiry
 from skincare.payments.findings.models import Finding, Run
 from skincare.payments.findings.repository import findings, looks, runs
+from skincare.payments.full_payments import repository as full_payments
 from skincare.payments.models import Attempt, EventId, EventStatus, GatewayEvent, Report
 from skincare.payments.orphans import repository as orphans
 from skincare.payments.reconciliation import repository as reconciliation
@@ -91,6 +102,9 @@ def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], 
         (outbox, "insert_again"): lambda: outbox.insert_again(
             conn, ledger.PAYLOAD, order_number="wire", request_id=None
         ),
+        (outbox, "insert_many"): lambda: outbox.insert_many(
+            conn, [outbox.NewJob(ledger.PAYLOAD, f"SKN-00000-0000{number}", "request-1") for number in (1, 2)]
+        ),
         (outbox, "insert_all"): lambda: outbox.insert_all(
             conn, [ledger.PAYLOAD] * 2, order_number=None, request_id=None
         ),
@@ -114,6 +128,7 @@ def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], 
         (timers, "insert"): lambda: timers.insert(conn, new_job_id(), ledger.PAYLOAD, unique_key="wire"),
         (timers, "move"): lambda: timers.move(conn, "wire", run_at=datetime.now(UTC)),
         (timers, "cancel"): lambda: timers.cancel(conn, "wire"),
+        (timers, "cancel_all"): lambda: timers.cancel_all(conn, ["wire", "other"]),
         (timers, "insert_daily"): lambda: timers.insert_daily(conn, new_job_id(), ReconcilePayments()),
         (operations, "cancel"): lambda: operations.cancel(conn, [waiting.job_id]),
         (operations, "list_jobs"): lambda: operations.list_jobs(conn),
@@ -183,6 +198,13 @@ def oncall_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType,
         (backlog, "payments"): lambda: backlog.payments(conn, limit=1),
         (backlog, "review_event"): lambda: backlog.review_event(conn, job_id),
         (backlog, "resolve_anomaly"): lambda: backlog.resolve_anomaly(conn, 1),
+        (pauses, "pause"): lambda: pauses.pause(
+            conn, PauseTarget("all"), job_types=None, reason="x", paused_by="me", lasts=timedelta(hours=1)
+        ),
+        (pauses, "active"): lambda: pauses.active(conn),
+        (pauses, "of_job"): lambda: pauses.of_job(conn, job_type="x", queue="x"),
+        (pauses, "names_in_use"): lambda: (pauses.names_in_use(conn, "type"), pauses.names_in_use(conn, "queue")),
+        (pauses, "resume"): lambda: pauses.resume(conn, PauseTarget("all")),
         (acknowledgements, "acknowledge"): lambda: acknowledgements.acknowledge(
             conn, {job_id: 1}, claimed_identity="me", reason="x", lasts=timedelta(days=1)
         ),
@@ -236,6 +258,13 @@ def payment_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType
         (payments, "save"): lambda: payments.save(
             conn, order, settle(order.status, order.total_rupiah, [paid, wrong]), event_id=paid.event_id
         ),
+        (full_payments, "lock_pending"): lambda: full_payments.lock_pending(conn, [paid.event_id]),
+        (full_payments, "load_events"): lambda: full_payments.load_events(conn, [paid.event_id], [number]),
+        (full_payments, "load_known"): lambda: full_payments.load_known(conn, [order], [paid.transaction]),
+        (full_payments, "mark_applied"): lambda: full_payments.mark_applied(conn, [paid.event_id]),
+        (full_payments, "save"): lambda: full_payments.save(
+            conn, [(order, settle(order.status, order.total_rupiah, [paid]))]
+        ),
     }
 
 
@@ -275,7 +304,7 @@ def money_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, 
     return {
         (payments, "quarantine"): lambda: payments.quarantine(conn, EventId(uuid7()), flaw="x"),
         (closing, "load"): lambda: closing.load(conn, number),
-        (closing, "may_take_money"): lambda: closing.may_take_money(conn, order.id),
+        (closing, "which_may_take_money"): lambda: closing.which_may_take_money(conn, [order.id]),
         (orphans, "set_aside"): lambda: orphans.set_aside(conn, after=timedelta(hours=72), limit=1),
         (anomalies, "save_anomalies"): lambda: anomalies.save_anomalies(
             conn, [], order_id=order.id, expected_rupiah=150_000, is_refunded=False

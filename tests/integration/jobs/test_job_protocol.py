@@ -4,6 +4,7 @@ The ledger is the real SQL on PostgreSQL; the queue is the one in memory with SQ
 between any two steps, because here they simply never take the next one.
 """
 
+import math
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -27,7 +28,8 @@ from skincare.database.connection import Database, StaticCredentials
 from skincare.deployment.queues import QueueName
 from skincare.identifiers import JobId, LeaseToken, new_job_id
 from skincare.jobs import envelope
-from skincare.jobs.models import DueJob, JobState, Verdict
+from skincare.jobs.catalog import JobPayload
+from skincare.jobs.models import DueJob, JobState, PauseTarget, Verdict
 from skincare.jobs.ports import OutgoingMessage, QueuePair, ReceivedMessage
 from skincare.jobs.publisher import Publisher
 from skincare.jobs.relay import run_relay, sweep
@@ -41,6 +43,16 @@ from tests.support.retention import let_years_pass, prune_all
 HELD = timedelta(seconds=50)
 VISIBILITY = timedelta(seconds=270)
 BUDGETS = {"sample": timedelta(hours=2)}
+PAUSES = {
+    PauseTarget("all"): {"sample", "other"},
+    PauseTarget("queue", "notifications"): {"sample"},
+    PauseTarget("type", "sample"): {"sample"},
+    PauseTarget("provider", "ses"): {"sample"},
+    PauseTarget("queue", "documents"): {"other"},
+    PauseTarget("type", "unknown"): set(),
+}
+"""What can be paused, and which of the types of jobs that means."""
+CLOCKS_APART_S = 60.0
 LIVE = {state for state in JobState if state.is_live}
 DEAD = {JobState.DEAD_LETTER}
 
@@ -89,6 +101,12 @@ class JobProtocol(RuleBasedStateMachine):
         self.queues = dict.fromkeys(QueueName, QueuePair(self.source, self.dead_letters))
         self.publisher = Publisher(self.database, self.queues)
         self.jobs: dict[JobId, History] = {}
+        self.conn.execute("UPDATE job_pauses SET resumed_at = paused_at")
+        self.pauses: dict[PauseTarget, float] = {}
+        """Until when each lasts."""
+        self.held: list[tuple[PauseTarget, float, float]] = []
+        """Pauses that ended, with their begin and end."""
+        self.paused_at: dict[PauseTarget, float] = {}
 
     def teardown(self) -> None:
         if hasattr(self, "jobs"):
@@ -99,14 +117,18 @@ class JobProtocol(RuleBasedStateMachine):
 
     # --- a service enqueues; its process may die before or after each of its next steps
 
-    @rule(target=takes, later=st.sampled_from([None, timedelta(minutes=30)]))
-    def enqueue(self, later: timedelta | None) -> Any:
+    @rule(
+        target=takes,
+        later=st.sampled_from([None, timedelta(minutes=30)]),
+        payload=st.sampled_from([ledger.Sample(), ledger.Other()]),
+    )
+    def enqueue(self, later: timedelta | None, payload: JobPayload) -> Any:
         run_at = None
         if later:
             found = self.conn.execute("SELECT now() + %s", [later]).fetchone()
             assert found is not None
             (run_at,) = found
-        job = ledger.enqueue(self.conn, ledger.Sample(), run_at=run_at)
+        job = ledger.enqueue(self.conn, payload, run_at=run_at)
         self.jobs[job.job_id] = History()
         return multiple() if later else [job]
 
@@ -143,7 +165,9 @@ class JobProtocol(RuleBasedStateMachine):
 
     @rule(target=takes)
     def relay_takes(self) -> list[DueJob]:
-        return outbox.take_due(self.conn, limit=3)
+        due = outbox.take_due(self.conn, limit=3)
+        assert not any(self._is_held(job.job_type) for job in due if not job.dead_letter), "a paused job is published"
+        return due
 
     @rule(take=takes)
     def send(self, take: list[DueJob]) -> None:
@@ -189,8 +213,15 @@ class JobProtocol(RuleBasedStateMachine):
             return multiple()
         batch = ClaimedBatch(ledger.new_token(), set(), by_job)
         dead = self._dead_letter_numbers()
+        before = {job_id: ledger.row(self.conn, job_id) for job_id in wanted}
         for claim in lease.claim(self.conn, wanted, token=batch.token, lease=HELD, alone=alone):
             match claim.verdict:
+                case Verdict.RUN | Verdict.SUSPECT | Verdict.DEAD if self._is_held(claim.job_type):
+                    raise AssertionError("a paused job was run")
+                case Verdict.PAUSED:
+                    assert self._is_held(claim.job_type), "a job waits that nobody paused"
+                    self._waits(before[claim.job_id])
+                    self.source.ack([by_job[claim.job_id]])
                 case Verdict.RUN:
                     self._leased(claim.job_id, batch.token)
                     current = dead.get(claim.job_id)
@@ -205,6 +236,16 @@ class JobProtocol(RuleBasedStateMachine):
                 case Verdict.MISSING:
                     raise AssertionError("a job vanished from the ledger")
         return batch
+
+    def _waits(self, before: dict[str, Any]) -> None:
+        """A job that was held back is as it was, and due; one that was sent back from the dead is as new."""
+        after = ledger.row(self.conn, before["id"])
+        assert after["publish_at"] <= after["now"]
+        if before["state"] == "dead_letter":
+            assert (after["state"], after["attempts"], after["crashes"]) == ("pending", 0, 0)
+        else:
+            kept = ("state", "attempts", "crashes", "budget_from", "retry_at", "lease_token", "dead_letter_no")
+            assert [after[name] for name in kept] == [before[name] for name in kept]
 
     def _leased(self, job_id: JobId, token: LeaseToken) -> None:
         history = self.jobs[job_id]
@@ -238,6 +279,32 @@ class JobProtocol(RuleBasedStateMachine):
                 self.source.ack([message])
             else:
                 self.source.nack([(message, timedelta(seconds=5))])
+
+    @rule(batch=batches, ends=st.sampled_from(["commits", "commits", "fails", "dies"]))
+    def end_together(self, batch: ClaimedBatch, ends: str) -> None:
+        """A batch handler settles in the transaction of its effects: where one lease is lost, none of its jobs ends."""
+        if not batch.running:
+            return
+        before = self._rows()
+        with self.conn.transaction() as transaction:
+            hit = lease.settle(self.conn, dict.fromkeys(batch.running, Completed()), token=batch.token)
+            if ends != "commits" or hit != batch.running:
+                raise psycopg.Rollback(transaction)
+        if ends != "commits" or hit != batch.running:
+            assert self._rows() == before
+            if ends == "fails":
+                self.settle(batch, "busy")
+            return
+        for job_id in hit:
+            history = self.jobs[job_id]
+            assert history.holder == batch.token, "a worker settled what another one holds"
+            history.completed += 1
+            start, _ = history.leases[-1]
+            history.leases[-1] = (start, self.time)
+            self.source.ack([batch.messages[job_id]])
+
+    def _rows(self) -> list[Any]:
+        return self.conn.execute("SELECT * FROM jobs ORDER BY id").fetchall()
 
     @rule(target=takes, outcome=st.sampled_from(["done", "done", "busy", "dead", "crash"]))
     def go_fast(self, outcome: str) -> list[DueJob]:
@@ -279,6 +346,42 @@ class JobProtocol(RuleBasedStateMachine):
         return job
 
     # --- people
+
+    @rule(
+        target_=st.sampled_from(list(PAUSES)), lasts=st.sampled_from([None, timedelta(minutes=5), timedelta(hours=2)])
+    )
+    def pause(self, target_: PauseTarget, lasts: timedelta | None) -> None:
+        end = self.time + lasts.total_seconds() if lasts else math.inf
+        last = self.pauses.get(target_)
+        outcome = ledger.pause(self.conn, target_.scope, target_.name, lasts=lasts)
+        if last is None:
+            assert outcome == "paused"
+            self.paused_at[target_] = self.time
+            self.pauses[target_] = end
+        else:
+            # A pause that is begun again has a later end by the real time that went by.
+            assert outcome in ({"extended"} if end > last else {"already_paused", "extended"})
+            self.pauses[target_] = max(last, end)
+
+    @rule(target_=st.sampled_from(list(PAUSES)))
+    def resume(self, target_: PauseTarget) -> None:
+        assert ledger.resume(self.conn, target_.scope, target_.name) == (target_ in self.pauses)
+        if target_ in self.pauses:
+            del self.pauses[target_]
+            self.held.append((target_, self.paused_at[target_], self.time))
+
+    def _is_held(self, job_type: str) -> bool:
+        return any(job_type in PAUSES[target] for target in self.pauses)
+
+    def _held_s(self, job_type: str, since: float) -> float:
+        """For how long a job was paused since a moment, second by second where pauses overlap."""
+        spans = self.held + [(target, self.paused_at[target], self.time) for target in self.pauses]
+        ours = sorted((max(begin, since), end) for target, begin, end in spans if job_type in PAUSES[target])
+        total, reached = 0.0, since
+        for begin, end in ours:
+            total += max(end - max(begin, reached), 0.0)
+            reached = max(reached, end)
+        return total
 
     @rule(data=st.data())
     def redrive(self, data: st.DataObject) -> None:
@@ -346,6 +449,10 @@ class JobProtocol(RuleBasedStateMachine):
     @rule(time=st.sampled_from([timedelta(seconds=s) for s in (1, 10, 61, 300, 3700, 9000)]))
     def let_pass(self, time: timedelta) -> None:
         self.time += time.total_seconds()
+        for target, end in list(self.pauses.items()):
+            if end <= self.time:
+                del self.pauses[target]
+                self.held.append((target, self.paused_at[target], end))
         ledger.let_pass(self.conn, time)
 
     @rule()
@@ -368,6 +475,17 @@ class JobProtocol(RuleBasedStateMachine):
             self.conn.execute("SELECT id, state FROM jobs WHERE publish_at IS NULL").fetchall()
         )
         assert set(states.values()) <= {"completed", "cancelled"}
+
+    @invariant()
+    def budgets_stand_still_while_a_job_is_paused(self) -> None:
+        if not hasattr(self, "jobs"):
+            return
+        rows = self.conn.execute(
+            "SELECT job_type, age_s(budget_from), job_age_s(job_type, queue, budget_from) FROM jobs"
+        ).fetchall()
+        for job_type, age_s, counted_s in rows:
+            expected = age_s - self._held_s(job_type, self.time - age_s)
+            assert abs(counted_s - expected) < CLOCKS_APART_S, (job_type, age_s, counted_s, expected)
 
     @invariant()
     def a_key_has_one_unfinished_job(self) -> None:
@@ -406,7 +524,9 @@ class JobProtocol(RuleBasedStateMachine):
     # --- and in the end
 
     def come_to_rest(self) -> None:
-        """Every process that lived is dead; from here on workers, relay and time go on without failures."""
+        """Every process that lived is dead; from here on workers, relay and time go on without failures or pauses."""
+        for target in list(self.pauses):
+            self.resume(target)
         for _ in range(400):
             states = {str(state) for (state,) in self.conn.execute("SELECT DISTINCT state FROM jobs")}
             if not states & LIVE and self._dead_letters_are_there():

@@ -50,7 +50,9 @@ def run(url: str, messages: list[ReceivedMessage]) -> BatchResult:
     limits = replace(QueueName.NOTIFICATIONS.limits, threads=4)
     pair = QueuePair(MemoryQueue(), MemoryQueue())
     with open_app(url, max_connections=limits.database_connections) as app:
-        worker = Worker(app, registry=REGISTRY, database=app.database, queue=pair, limits=limits)
+        worker = Worker(
+            app, registry=REGISTRY, database=app.database, publish=app.publisher.publish_now, queue=pair, limits=limits
+        )
         return worker.run(messages, time_left=lambda: timedelta(seconds=40))
 
 

@@ -24,7 +24,9 @@ LIMITS = QueueName.NOTIFICATIONS.limits
 
 def consume_for_ever(app: App) -> None:
     queue = app.queues[QueueName.NOTIFICATIONS]
-    worker = Worker(app, registry=REGISTRY, database=app.database, queue=queue, limits=LIMITS)
+    worker = Worker(
+        app, registry=REGISTRY, database=app.database, publish=app.publisher.publish_now, queue=queue, limits=LIMITS
+    )
     worker.consume(threading.Event())
 
 

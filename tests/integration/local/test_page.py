@@ -49,6 +49,7 @@ COLUMNS_OF_A_JOB = {
     "error_class",
     "error_message",
     "request_id",
+    "paused",
 }
 
 
@@ -146,6 +147,7 @@ class TestTheStateOfAnEmptySystem:
             "orders": [],
             "jobs": [],
             "job_counts": {},
+            "pauses": [],
             "dead": {"groups": [], "acknowledged": [], "jobs": [], "quarantined": []},
         }
 

@@ -28,7 +28,12 @@ class MailWorker:
         self.email = FakeEmailSender()
         self.app: App = replace(make_app(database_url), database=self.bench.database, email=self.email)
         self.worker = Worker(
-            self.app, registry=REGISTRY, database=self.bench.database, queue=self.bench.pair, limits=LIMITS
+            self.app,
+            registry=REGISTRY,
+            database=self.bench.database,
+            queue=self.bench.pair,
+            publish=self.bench.publisher.publish_now,
+            limits=LIMITS,
         )
 
     def place(self) -> DueJob:

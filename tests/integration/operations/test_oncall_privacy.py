@@ -51,7 +51,8 @@ with open_app(sys.argv[1], max_connections=4) as app, psycopg.connect(sys.argv[1
     app = replace(app, queues=queues, publisher=Publisher(app.database, queues))
     def relay():
         run_relay(database=app.database, queues=queues, publisher=app.publisher, budgets=BUDGETS, time_left=plenty)
-    worker = Worker(app, registry=REGISTRY, database=app.database, queue=pair, limits=QueueName.NOTIFICATIONS.limits,
+    worker = Worker(app, registry=REGISTRY, database=app.database, queue=pair, publish=app.publisher.publish_now,
+                    limits=QueueName.NOTIFICATIONS.limits,
         release="1.2.3")
     conn.execute("UPDATE payment_anomalies SET created_at = created_at")
     conn.execute("SELECT cancel_timer('expire_order:' || %s)", [number])

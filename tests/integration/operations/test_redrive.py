@@ -101,7 +101,14 @@ class Shop:
     def work(self) -> None:
         """Drain all queues."""
         for name, pair in self.pairs.items():
-            worker = Worker(self.app, registry=REGISTRY, database=self.app.database, queue=pair, limits=name.limits)
+            worker = Worker(
+                self.app,
+                registry=REGISTRY,
+                database=self.app.database,
+                publish=self.app.publisher.publish_now,
+                queue=pair,
+                limits=name.limits,
+            )
             while messages := pair.source.receive(limit=10, wait=timedelta(0)):
                 result = worker.run(messages, time_left=plenty)
                 pair.source.ack(result.acked)

@@ -54,7 +54,14 @@ class Workers:
         ready.wait(timeout=20)
         for name in (QueueName.PAYMENTS, QueueName.NOTIFICATIONS, QueueName.DOCUMENTS):
             source = self.queues[name].source
-            worker = Worker(app, registry=REGISTRY, database=app.database, queue=self.queues[name], limits=LIMITS)
+            worker = Worker(
+                app,
+                registry=REGISTRY,
+                database=app.database,
+                publish=app.publisher.publish_now,
+                queue=self.queues[name],
+                limits=LIMITS,
+            )
             while batch := source.receive(limit=10, wait=timedelta(0)):
                 again = set(worker.answer(batch, time_left=plenty))
                 source.ack([message for message in batch if message.message_id not in again])

@@ -115,6 +115,8 @@ class TestAJob:
         if state == "queued":
             conn.execute("UPDATE jobs SET state = 'queued'")
         attempts = ledger.attempts(conn, job.job_id)
+        # As where it had finished once and somebody brought it back by hand.
+        conn.execute("UPDATE jobs SET finished_at = created_at")
         let_years_pass(owner, AGES)
         prune_all(database)
         assert ledger.row(conn, job.job_id)["state"] == state
@@ -154,14 +156,13 @@ class TestACart:
         self, conn: Connection, owner: Connection, database: Database, app: App
     ) -> None:
         sku = make_product(conn).sku
-        first = make_order(conn, user_id="ani", lines={sku: 1}).order
+        before = {make_order(conn, user_id="ani", lines={sku: 1}).order.order_number for _ in range(2)}
         fill_cart(conn, "ani", {sku: 2})
         let_years_pass(owner, AGES)
         assert prune_all(database).removed["cart_items"] == 1
-        fill_cart(conn, "ani", {sku: 3})
-        second = make_order(conn, user_id="ani", lines={sku: 3}).order
-        assert second.order_number != first.order_number
-        assert [item.quantity for item in second.items] == [3]
+        order = make_order(conn, user_id="ani", lines={sku: 3}).order
+        assert order.order_number not in before
+        assert [item.quantity for item in order.items] == [3]
 
     def test_with_an_old_line_and_a_new_one_stays_whole(
         self, conn: Connection, owner: Connection, database: Database

@@ -149,7 +149,14 @@ class TestTheRequestThatPlacedTheOrder:
             publisher = Publisher(app.database, {QueueName.NOTIFICATIONS: pair})
             with open_app(database_url, publisher=publisher) as api:
                 placed = Client(api, "ani").order()
-            worker = Worker(app, registry=REGISTRY, database=app.database, queue=pair, limits=LIMITS)
+            worker = Worker(
+                app,
+                registry=REGISTRY,
+                database=app.database,
+                publish=app.publisher.publish_now,
+                queue=pair,
+                limits=LIMITS,
+            )
             with recorded_log() as log:
                 worker.run(queue.receive(limit=10, wait=timedelta(0)), time_left=plenty)
             answer = Client(app, "ani").get(placed.headers["location"])

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from cli.oncall import OnCall
+from skincare.deployment.providers import Provider
 from skincare.deployment.queues import QueueName
 from skincare.jobs.models import JobState
 
@@ -59,6 +60,7 @@ BAD = {
     "email": ["nobody", ""],
     "stage": ["a/b", ""],
     "queue": ["x", "", "PAYMENTS,documents"],
+    "provider": ["x", ""],
     "state": ["x", "dead"],
     "gateway": ["x"],
     "switches": ["x"],
@@ -135,6 +137,7 @@ def test_a_wrong_word_is_refused_by_its_name_whatever_the_system_does(
         ("jobs list --state x", JobState),
         ("dlq redrive --queue x", QueueName),
         ("dlq acknowledge --queue x --reason y", QueueName),
+        ("jobs pause --provider x --reason y", Provider),
     ],
 )
 def test_a_wrong_choice_is_answered_with_the_right_ones(typed: str, choices: Any) -> None:

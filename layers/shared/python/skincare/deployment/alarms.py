@@ -85,6 +85,16 @@ JOBS_OF_UNKNOWN_QUEUES = AlarmRule(
     runbook="unknown-queues",
     first="skincare outbox --stage {stage}",
 )
+FORGOTTEN_PAUSES = AlarmRule(
+    name="pause-forgotten",
+    metric=Metric.FORGOTTEN_PAUSES,
+    threshold=1,
+    counts="pauses",
+    broke="Jobs have been paused for a day, and the pause has no end.",
+    impact="What is paused does not happen: mails, invoices, payments or expiries.",
+    runbook="pause-forgotten",
+    first="skincare jobs paused --stage {stage}",
+)
 RELAY_FAILURES = AlarmRule(
     name="relay-failures",
     threshold=1,

@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from skincare.deployment.providers import Provider
 from skincare.deployment.queues import QueueName
 from skincare.identifiers import CREDIT_NOTE_PATTERN, ORDER_NUMBER_PATTERN, REFUND_KEY_PATTERN, UUID_PATTERN
 
@@ -29,16 +30,17 @@ class RunAgain:
 class JobPayload(BaseModel):
     """The base of every payload.
 
-    `budget` is how long the job is retried before a person is needed. `run_again` is what the on-call engineer is
-    shown before a redrive; each type says it for itself. `shown_as` is what its order's customer sees it as, a
-    contract with clients; None hides it. A periodic job has `daily_at`, a time of day (UTC): the relay sees to it that
-    there is one for each day.
+    `providers` are the services of others that its handler calls. `budget` is how long the job is retried before a
+    person is needed. `run_again` is what the on-call engineer is shown before a redrive; each type says it for itself.
+    `shown_as` is what its order's customer sees it as, a contract with clients; None hides it. A periodic job has
+    `daily_at`, a time of day (UTC): the relay sees to it that there is one for each day.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
     job_type: ClassVar[str]
     queue: ClassVar[QueueName]
+    providers: ClassVar[frozenset[Provider]]
     budget: ClassVar[timedelta] = timedelta(hours=1)
     run_again: ClassVar[RunAgain] = RunAgain(safe=False, why="nobody has said what a second run does")
     shown_as: ClassVar[str | None] = None
@@ -50,6 +52,7 @@ class SendConfirmationEmail(JobPayload):
 
     job_type: ClassVar[str] = "send_confirmation_email"
     queue: ClassVar[QueueName] = QueueName.NOTIFICATIONS
+    providers: ClassVar[frozenset[Provider]] = frozenset({Provider.SES})
     budget: ClassVar[timedelta] = timedelta(hours=24)
     run_again: ClassVar[RunAgain] = RunAgain(
         safe=True, why="sends nothing where the mail is recorded as sent or the order has ended"
@@ -64,6 +67,7 @@ class ProcessPayment(JobPayload):
 
     job_type: ClassVar[str] = "process_payment"
     queue: ClassVar[QueueName] = QueueName.PAYMENTS
+    providers: ClassVar[frozenset[Provider]] = frozenset({Provider.PAYMENT_GATEWAYS})
     budget: ClassVar[timedelta] = timedelta(hours=72)
     run_again: ClassVar[RunAgain] = RunAgain(
         safe=True, why="an event is applied once; applied before, it changes nothing"
@@ -77,6 +81,7 @@ class SendPaymentReceivedEmail(JobPayload):
 
     job_type: ClassVar[str] = "send_payment_received_email"
     queue: ClassVar[QueueName] = QueueName.NOTIFICATIONS
+    providers: ClassVar[frozenset[Provider]] = frozenset({Provider.SES})
     budget: ClassVar[timedelta] = timedelta(hours=24)
     run_again: ClassVar[RunAgain] = RunAgain(
         safe=True, why="sends nothing where the mail is recorded as sent or the order has ended"
@@ -91,6 +96,7 @@ class SendOrderCancelledEmail(JobPayload):
 
     job_type: ClassVar[str] = "send_order_cancelled_email"
     queue: ClassVar[QueueName] = QueueName.NOTIFICATIONS
+    providers: ClassVar[frozenset[Provider]] = frozenset({Provider.SES})
     budget: ClassVar[timedelta] = timedelta(hours=24)
     run_again: ClassVar[RunAgain] = RunAgain(safe=True, why="sends nothing where the mail is recorded as sent")
     shown_as: ClassVar[str | None] = "cancellation_email"
@@ -103,6 +109,7 @@ class SendOrderExpiredEmail(JobPayload):
 
     job_type: ClassVar[str] = "send_order_expired_email"
     queue: ClassVar[QueueName] = QueueName.NOTIFICATIONS
+    providers: ClassVar[frozenset[Provider]] = frozenset({Provider.SES})
     budget: ClassVar[timedelta] = timedelta(hours=24)
     run_again: ClassVar[RunAgain] = RunAgain(safe=True, why="sends nothing where the mail is recorded as sent")
     shown_as: ClassVar[str | None] = "expiry_email"
@@ -115,6 +122,7 @@ class SendRefundEmail(JobPayload):
 
     job_type: ClassVar[str] = "send_refund_email"
     queue: ClassVar[QueueName] = QueueName.NOTIFICATIONS
+    providers: ClassVar[frozenset[Provider]] = frozenset({Provider.SES})
     budget: ClassVar[timedelta] = timedelta(hours=24)
     run_again: ClassVar[RunAgain] = RunAgain(
         safe=True, why="sends nothing where the mail about this refund is recorded as sent"
@@ -130,6 +138,7 @@ class GenerateInvoicePdf(JobPayload):
 
     job_type: ClassVar[str] = "generate_invoice_pdf"
     queue: ClassVar[QueueName] = QueueName.DOCUMENTS
+    providers: ClassVar[frozenset[Provider]] = frozenset({Provider.INVOICE_BUCKET})
     budget: ClassVar[timedelta] = timedelta(hours=24)
     run_again: ClassVar[RunAgain] = RunAgain(
         safe=True, why="the file is written once, and the same order makes the same bytes"
@@ -144,6 +153,7 @@ class GenerateCreditNotePdf(JobPayload):
 
     job_type: ClassVar[str] = "generate_credit_note_pdf"
     queue: ClassVar[QueueName] = QueueName.DOCUMENTS
+    providers: ClassVar[frozenset[Provider]] = frozenset({Provider.INVOICE_BUCKET})
     budget: ClassVar[timedelta] = timedelta(hours=24)
     run_again: ClassVar[RunAgain] = RunAgain(
         safe=True, why="the file is written once, and the same credit note makes the same bytes"
@@ -159,6 +169,7 @@ class ExpireOrder(JobPayload):
 
     job_type: ClassVar[str] = "expire_order"
     queue: ClassVar[QueueName] = QueueName.PAYMENTS
+    providers: ClassVar[frozenset[Provider]] = frozenset({Provider.PAYMENT_GATEWAYS})
     budget: ClassVar[timedelta] = timedelta(hours=72)
     run_again: ClassVar[RunAgain] = RunAgain(
         safe=True, why="asks the gateway again, and expires only an order that is still pending"
@@ -177,6 +188,7 @@ class ClosePayments(JobPayload):
 
     job_type: ClassVar[str] = "close_payments"
     queue: ClassVar[QueueName] = QueueName.PAYMENTS
+    providers: ClassVar[frozenset[Provider]] = frozenset({Provider.PAYMENT_GATEWAYS})
     budget: ClassVar[timedelta] = timedelta(hours=72)
     run_again: ClassVar[RunAgain] = RunAgain(
         safe=True, why="closes what is still open at the gateway, and nothing of an order that is pending"
@@ -190,6 +202,7 @@ class SendRefund(JobPayload):
 
     job_type: ClassVar[str] = "send_refund"
     queue: ClassVar[QueueName] = QueueName.PAYMENTS
+    providers: ClassVar[frozenset[Provider]] = frozenset({Provider.PAYMENT_GATEWAYS})
     budget: ClassVar[timedelta] = timedelta(hours=72)
     run_again: ClassVar[RunAgain] = RunAgain(
         safe=True,
@@ -208,6 +221,7 @@ class ReconcilePayments(JobPayload):
 
     job_type: ClassVar[str] = "reconcile_payments"
     queue: ClassVar[QueueName] = QueueName.PAYMENTS
+    providers: ClassVar[frozenset[Provider]] = frozenset({Provider.PAYMENT_GATEWAYS})
     budget: ClassVar[timedelta] = timedelta(hours=6)
     run_again: ClassVar[RunAgain] = RunAgain(
         safe=True, why="looks everything through again, and enqueues only what is missing"
@@ -223,6 +237,12 @@ PERIODIC_JOBS = tuple(payload() for payload in PAYLOADS if payload.daily_at is n
 """The jobs that the relay schedules for every day."""
 
 BUDGETS = {payload.job_type: payload.budget for payload in PAYLOADS}
+
+TYPES_OF = {
+    provider: frozenset(payload.job_type for payload in PAYLOADS if provider in payload.providers)
+    for provider in Provider
+}
+"""The job types that call each provider."""
 
 SHOWN_AS = {payload.job_type: payload.shown_as for payload in PAYLOADS if payload.shown_as is not None}
 """What customers see of the jobs of their orders, by job type."""

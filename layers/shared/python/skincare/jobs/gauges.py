@@ -8,7 +8,7 @@ from skincare.jobs.repository.acknowledgements import count_dead
 
 
 def job_gauges(database: Database) -> dict[Metric, float]:
-    """Measure how late the outbox is, and count dead jobs, those of unknown queues, and messages that are no jobs.
+    """Measure how late the outbox is; count jobs that nobody works on, foreign messages and pauses that last too long.
 
     One statement.
     """
@@ -18,6 +18,8 @@ def job_gauges(database: Database) -> dict[Metric, float]:
         Metric.OUTBOX_LATENESS: backlog.lateness.total_seconds(),
         Metric.JOBS_OF_UNKNOWN_QUEUES: backlog.of_unknown_queues,
         Metric.DEAD_JOBS: backlog.dead,
+        Metric.PAUSED_JOBS: backlog.paused,
+        Metric.FORGOTTEN_PAUSES: backlog.forgotten_pauses,
         Metric.QUARANTINED_MESSAGES: backlog.quarantined_messages,
     }
 

@@ -82,6 +82,8 @@ class Verdict(StrEnum):
     """It crashed a process before: claim it alone."""
     DEAD = "dead"
     """This claim found its last crash and dead-lettered it."""
+    PAUSED = "paused"
+    """A person holds it back: the ledger publishes it when the pause is over."""
     DONE = "done"
     """Nothing is left to do for this message."""
     MISSING = "missing"
@@ -139,6 +141,10 @@ class Backlog:
     dead: int
     quarantined_messages: int
     """Messages that belong to no job and that nobody has dealt with."""
+    paused: int
+    """Due jobs that a pause holds."""
+    forgotten_pauses: int
+    """Pauses without an end that have lasted for a day."""
 
 
 @dataclass(frozen=True)
@@ -186,3 +192,26 @@ class JobRow:
     request_id: str | None
     job_type: str = ""
     """Empty where a release before this one answers."""
+    paused: bool = False
+    """Whether it waits and a pause holds it."""
+
+
+@dataclass(frozen=True)
+class PauseTarget:
+    """What is paused: a 'queue', a 'type' or a 'provider' by its name, or 'all', which has none."""
+
+    scope: str
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Pause:
+    """A pause that is on. Without `ends_at` it lasts until somebody resumes; `held` are due jobs that wait for that."""
+
+    scope: str
+    name: str
+    reason: str
+    paused_by: str
+    paused_at: datetime
+    ends_at: datetime | None
+    held: int

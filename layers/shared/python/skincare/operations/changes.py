@@ -2,8 +2,9 @@
 
 from skincare.operations.job_changes import JobChanges
 from skincare.operations.mail_changes import MailChanges
+from skincare.operations.pause_changes import PauseChanges
 from skincare.operations.payment_changes import PaymentChanges
 
 
-class Changes(JobChanges, PaymentChanges, MailChanges):
+class Changes(JobChanges, PauseChanges, PaymentChanges, MailChanges):
     """Every change; each is audited in its own transaction."""

@@ -62,6 +62,8 @@ class JobTimeline:
     past_use: str | None
     attempts: tuple[JobAttempt, ...]
     order: OrderTimeline | None
+    pauses: tuple[str, ...] = ()
+    """Which pauses hold it and why, while it waits."""
     acknowledgement: Acknowledgement | None = None
 
 
@@ -156,6 +158,8 @@ class OutboxState:
     """Due jobs that a relay took before, and that could not be sent then."""
     of_unknown_queues: int = 0
     """Due jobs of queues that the release does not know; they are counted as due and late, too."""
+    paused: int = 0
+    """Jobs that would be due if no pause held them; they count as live only."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from skincare.database.connection import Database
 from skincare.identifiers import JobId, OrderNumber
 from skincare.jobs.catalog import RUN_AGAIN, UNKNOWN_TYPE, RunAgain
 from skincare.jobs.models import JobState
-from skincare.jobs.repository import operations, quarantine
+from skincare.jobs.repository import operations, pauses, quarantine
 from skincare.jobs.repository.acknowledgements import acknowledgements
 from skincare.jobs.retry import CRASH_LIMIT, CRASHED
 from skincare.operations.conditions import DeadConditions, JobConditions
@@ -24,6 +24,7 @@ from skincare.operations.models import (
     QuarantinedContent,
     SuppressedPage,
 )
+from skincare.operations.pauses import Pauses
 from skincare.operations.repository import backlog, dead_jobs, found_jobs, mails, timelines
 from skincare.retention.models import RetentionState
 from skincare.retention.service import retention_state
@@ -119,6 +120,7 @@ class Queries:
                 past_use=dead_jobs.obsolete_reasons(conn, [job_id]).get(job_id),
                 attempts=tuple(timelines.attempts(conn, job_id)),
                 order=timelines.order(conn, OrderNumber(job.order_number)) if job.order_number else None,
+                pauses=tuple(pauses.of_job(conn, job_type=job.type, queue=job.queue)) if job.paused else (),
                 acknowledgement=acknowledgements(conn, [job_id]).get(job_id),
             )
 
@@ -141,6 +143,11 @@ class Queries:
         """Return how far the outbox is behind."""
         with self._database.connection() as conn:
             return backlog.outbox(conn)
+
+    def pauses(self) -> Pauses:
+        """Return the pauses that are on."""
+        with self._database.connection() as conn:
+            return Pauses(tuple(pauses.active(conn)))
 
     def payments_state(self) -> PaymentsState:
         """Return what of payments waits."""

@@ -89,6 +89,13 @@ class TransactionContested(TransientError):
         super().__init__(f"the transaction of payment event {event_id} was written by another order just now")
 
 
+class FullPaymentsContested(TransientError):
+    """Somebody else applied an event of the batch, or wrote its transaction, at the same moment."""
+
+    def __init__(self) -> None:
+        super().__init__("a payment of the batch was written by somebody else just now")
+
+
 class EventUnconfirmed(TransientError):
     """The gateway does not say, or not yet, what the event says: it lags, or the event is forged."""
 

@@ -126,13 +126,13 @@ def find_event(conn: Connection, event_id: EventId) -> tuple[EventState, Payment
     """Return what became of an event and, where it can be applied, what it says."""
     row = (
         conn.cursor(row_factory=dict_row)
-        .execute(f"SELECT state, {_EVENT_COLUMNS} FROM payment_events WHERE id = %(id)s", {"id": event_id})  # noqa: S608  our own constant
+        .execute(f"SELECT state, {EVENT_COLUMNS} FROM payment_events WHERE id = %(id)s", {"id": event_id})  # noqa: S608  our own constant
         .fetchone()
     )
     if row is None:
         return None
     state = EventState(row.pop("state"))
-    return state, _event(row) if state in {EventState.RECEIVED, EventState.APPLIED} else None
+    return state, event_of(row) if state in {EventState.RECEIVED, EventState.APPLIED} else None
 
 
 def lock_order(conn: Connection, order_number: OrderNumber) -> LockedOrder | None:
@@ -189,11 +189,11 @@ def applied_events(conn: Connection, order_number: OrderNumber) -> list[PaymentE
     """Return every applied event of an order."""
     rows = conn.cursor(row_factory=dict_row).execute(
         f"""
-        SELECT {_EVENT_COLUMNS} FROM payment_events
+        SELECT {EVENT_COLUMNS} FROM payment_events
         WHERE order_number = %(order_number)s AND state = 'applied'""",  # noqa: S608  our own constant
         {"order_number": order_number},
     )
-    return [_event(row) for row in rows]
+    return [event_of(row) for row in rows]
 
 
 def foreign_transactions(conn: Connection, order_id: int, transactions: Collection[Transaction]) -> set[Transaction]:
@@ -268,7 +268,7 @@ def _save_payment(conn: Connection, order_id: int, payment: Payment) -> bool:
 
 # Times come without their zone, which is UTC: in another one the last hours of the year 9999, which a gateway may
 # tell, would be of a year that Python does not know.
-_EVENT_COLUMNS = """
+EVENT_COLUMNS = """
     id AS event_id, gateway, event_key, order_number, attempt_no, transaction_id, refund_key,
     coalesce(confirmed_status, status) AS status, coalesce(confirmed_amount_rupiah, amount_rupiah) AS amount_rupiah,
     coalesce(confirmed_currency, currency) AS currency,
@@ -276,7 +276,8 @@ _EVENT_COLUMNS = """
     source = 'answer' AS is_answer"""
 
 
-def _event(row: Mapping[str, Any]) -> PaymentEvent:
+def event_of(row: Mapping[str, Any]) -> PaymentEvent:
+    """Read a row of `EVENT_COLUMNS`."""
     occurred_at = row["occurred_at"]
     return PaymentEvent(
         **{

@@ -163,7 +163,7 @@ def _apply(event_id: EventId, *, database: Database, gateways: Gateways) -> list
                 SendPaymentReceivedEmail(order_number=order_number),
                 GenerateInvoicePdf(order_number=order_number),
             ]
-            if closing.may_take_money(conn, order.id):
+            if closing.which_may_take_money(conn, [order.id]):
                 payloads.append(ClosePayments(order_number=order_number))
             jobs = outbox.insert_all(conn, payloads, order_number=order_number, request_id=order.request_id)
             # Last, because every other payment waits for the year's row until we commit.

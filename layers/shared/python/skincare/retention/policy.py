@@ -48,6 +48,7 @@ RULES: tuple[Rule, ...] = (
     Rule(what="job_schedule", why="a row goes when the relay meets it after its job has moved on"),
     Rule(what="job_keys", why="a row goes when its job ends"),
     Rule(what="dead_jobs", why="a row goes when its job comes back or is discarded"),
+    Rule(what="job_pauses", why="few rows: budgets leave out the time in which a pause held jobs"),
     Rule(
         what="idempotency_keys",
         kept=timedelta(days=90),

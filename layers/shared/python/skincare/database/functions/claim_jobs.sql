@@ -1,8 +1,10 @@
--- Version 1.
+-- Version 2.
 --
 -- Leases the jobs of a batch that may run now, and says of every other one why not: docs/job-lifecycle.md.
 -- p_numbers holds for each job the dead_letter_no that its message carries. Only a claim for one job alone takes
 -- suspects: it counts the lease that ran out as a crash, and finds the job dead at the last one.
+-- What a pause holds is left as it is, but due at once: its message goes, and the relay sends another when the pause is
+-- over. A dead job that somebody sent back from the dead-letter queue comes back from the dead, and waits as well.
 -- What waits and never crashed, which is nearly all, is leased by one plain update. Its settings keep it to the primary
 -- key whatever the table held when the session planned it, and that also locks rows in the order of their ids.
 CREATE OR REPLACE FUNCTION claim_jobs(
@@ -17,6 +19,10 @@ SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force
 #variable_conflict use_column
 DECLARE
     v_leased integer;
+    -- Whether any pause can matter, which is rare: no budget lasts so long. It spares the rows a look for themselves.
+    v_pauses boolean := EXISTS (
+        SELECT FROM job_pauses p WHERE coalesce(p.resumed_at, p.ends_at) > now() - interval '30 days'
+    );
 BEGIN
     RETURN QUERY
     UPDATE jobs j SET state = 'processing', attempts = j.attempts + 1,
@@ -25,8 +31,10 @@ BEGIN
         release = coalesce(p_release, j.release)
     WHERE j.id = ANY (p_ids) AND j.state IN ('pending', 'queued', 'retry_waiting') AND j.crashes = 0
         AND (coalesce(j.retry_at, j.run_at) > now()) IS NOT TRUE
+        AND NOT (v_pauses AND job_is_paused(j.job_type, j.queue))
     RETURNING j.id, 'run', 0, 0::double precision, j.job_type, j.payload::text, j.attempts, j.order_number,
-        j.request_id, j.trace_id, age_s(j.budget_from);
+        j.request_id, j.trace_id,
+        CASE WHEN v_pauses THEN job_age_s(j.job_type, j.queue, j.budget_from) ELSE age_s(j.budget_from) END;
     GET DIAGNOSTICS v_leased = ROW_COUNT;
     IF v_leased = cardinality(p_ids) THEN
         RETURN;
@@ -46,11 +54,11 @@ BEGIN
             (l.state = 'processing')::integer AS crashed,
             CASE
                 WHEN l.state IN ('completed', 'cancelled') THEN 'done'
-                WHEN l.state = 'dead_letter'
-                    THEN CASE WHEN w.dead_letter_no = l.dead_letter_no THEN 'run' ELSE 'done' END
+                WHEN l.state = 'dead_letter' AND w.dead_letter_no IS DISTINCT FROM l.dead_letter_no THEN 'done'
                 WHEN l.state = 'processing' AND l.lease_until > now() THEN 'busy'
-                WHEN coalesce(l.retry_at, l.run_at) > now() THEN 'early'
-                WHEN l.state <> 'processing' AND l.crashes = 0 THEN 'run'
+                WHEN l.state <> 'dead_letter' AND coalesce(l.retry_at, l.run_at) > now() THEN 'early'
+                WHEN v_pauses AND job_is_paused(l.job_type, l.queue) THEN 'paused'
+                WHEN l.state = 'dead_letter' OR (l.state <> 'processing' AND l.crashes = 0) THEN 'run'
                 WHEN NOT p_alone THEN 'suspect'
                 WHEN l.crashes + (l.state = 'processing')::integer >= p_crash_limit THEN 'dead'
                 ELSE 'run'
@@ -71,6 +79,14 @@ BEGIN
         FROM judged d
         WHERE j.id = ANY (ARRAY(SELECT r.id FROM judged r WHERE r.verdict = 'run')) AND j.id = d.id
         RETURNING j.*
+    ), parked AS (
+        UPDATE jobs j SET publish_at = now(), sends = 0,
+            state = CASE WHEN d.dead THEN 'pending' ELSE j.state END,
+            attempts = CASE WHEN d.dead THEN 0 ELSE j.attempts END,
+            crashes = CASE WHEN d.dead THEN 0 ELSE j.crashes END,
+            budget_from = CASE WHEN d.dead THEN now() ELSE j.budget_from END
+        FROM judged d
+        WHERE j.id = ANY (ARRAY(SELECT r.id FROM judged r WHERE r.verdict = 'paused')) AND j.id = d.id
     ), history AS (
         INSERT INTO job_attempts (job_id, started_at, finished_at, outcome, error_class, error_message, release)
         SELECT d.id, d.leased_at, d.lease_until, 'crashed', 'WorkerCrashed', 'the lease ran out', d.release
@@ -89,7 +105,8 @@ BEGIN
             WHEN 'busy' THEN d.lease_until
             WHEN 'early' THEN coalesce(d.retry_at, d.run_at)
         END - now(), '0'))))::double precision,
-        d.job_type, l.payload::text, l.attempts, l.order_number, l.request_id, l.trace_id, age_s(l.budget_from)
+        d.job_type, l.payload::text, l.attempts, l.order_number, l.request_id, l.trace_id,
+        CASE WHEN v_pauses THEN job_age_s(l.job_type, l.queue, l.budget_from) ELSE age_s(l.budget_from) END
     FROM wanted w LEFT JOIN judged d ON d.id = w.id LEFT JOIN leased l ON l.id = w.id;
 END
 $$;

@@ -1,4 +1,4 @@
--- Version 1.
+-- Version 2.
 --
 -- Empties carts that nobody has changed for longer than they are kept, as a change of its own. The cart's row stays: its
 -- version says which of them became an order, and must not begin anew. Looks at the p_limit oldest lines from p_after on;
@@ -7,7 +7,8 @@
 CREATE OR REPLACE FUNCTION prune_cart_items(p_limit integer, p_after text DEFAULT NULL)
 RETURNS TABLE (removed integer, next text)
 LANGUAGE sql SECURITY DEFINER
-SET search_path = public, pg_temp SET lock_timeout = '500ms' SET plan_cache_mode = force_custom_plan AS $$
+SET search_path = public, pg_temp SET lock_timeout = '500ms'
+SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_custom_plan AS $$
     WITH looked AS MATERIALIZED (
         SELECT i.user_id, i.added_at FROM cart_items i
         WHERE i.added_at < now() - kept_for('cart_items')

@@ -1,11 +1,12 @@
--- Version 1.
+-- Version 2.
 --
 -- Forgets idempotency keys that are older than they are kept; their orders stay. Arguments and answer as of prune_jobs;
 -- each step begins with the oldest.
 CREATE OR REPLACE FUNCTION prune_idempotency_keys(p_limit integer, p_after text DEFAULT NULL)
 RETURNS TABLE (removed integer, next text)
 LANGUAGE sql SECURITY DEFINER
-SET search_path = public, pg_temp SET lock_timeout = '500ms' SET plan_cache_mode = force_custom_plan AS $$
+SET search_path = public, pg_temp SET lock_timeout = '500ms'
+SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_custom_plan AS $$
     WITH due AS MATERIALIZED (
         SELECT k.user_id, k.key FROM idempotency_keys k
         WHERE k.created_at < now() - kept_for('idempotency_keys')

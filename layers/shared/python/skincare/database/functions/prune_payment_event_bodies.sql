@@ -1,4 +1,4 @@
--- Version 1.
+-- Version 2.
 --
 -- Puts the hash in the place of what a gateway sent, for events that are older than that is kept and that wait for
 -- nobody. All that was read from a body stays, and so does the event. Arguments and answer as of
@@ -6,7 +6,8 @@
 CREATE OR REPLACE FUNCTION prune_payment_event_bodies(p_limit integer, p_after text DEFAULT NULL)
 RETURNS TABLE (removed integer, next text)
 LANGUAGE sql SECURITY DEFINER
-SET search_path = public, pg_temp SET lock_timeout = '500ms' SET plan_cache_mode = force_custom_plan AS $$
+SET search_path = public, pg_temp SET lock_timeout = '500ms'
+SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force_custom_plan AS $$
     WITH due AS MATERIALIZED (
         SELECT e.id FROM payment_events e
         WHERE e.body IS NOT NULL AND e.received_at < now() - kept_for('payment_events.body')

@@ -12,12 +12,20 @@ from skincare.jobs.repository import LONGEST_REASON
 
 
 def dead_letter_unreadable(conn: Connection, job_id: JobId, *, error_class: str, error_message: str) -> bool:
-    """Dead-letter a live job whose messages no worker can read; False where no such job waits."""
+    """Dead-letter a live job whose messages no worker can read; False where no such job waits.
+
+    One that is paused waits on, to be sent again when the pause is over.
+    """
     row = conn.execute(
         """
-        SELECT dead_letter_job(id, %(error_class)s, %(error_message)s) FROM (
-            SELECT id FROM jobs WHERE id = %(id)s AND state IN ('pending', 'queued', 'retry_waiting') FOR UPDATE
-        ) waits""",
+        WITH waits AS (
+            SELECT id, job_is_paused(job_type, queue) AS paused FROM jobs
+            WHERE id = %(id)s AND state IN ('pending', 'queued', 'retry_waiting') FOR UPDATE
+        ), parked AS (
+            UPDATE jobs j SET publish_at = now(), sends = 0 FROM waits w WHERE j.id = w.id AND w.paused
+        )
+        SELECT CASE WHEN paused THEN true ELSE dead_letter_job(id, %(error_class)s, %(error_message)s) END
+        FROM waits""",
         {"id": job_id, "error_class": error_class, "error_message": error_message[:LONGEST_REASON]},
     ).fetchone()
     return row is not None and bool(row[0])
@@ -49,8 +57,8 @@ def sweep(
                     THEN CASE WHEN f.dead_letter_no = l.dead_letter_no THEN 'keep' ELSE 'delete' END
                 WHEN f.dead_letter_no < l.dead_letter_no THEN 'delete'
                 WHEN l.state = 'processing' AND l.lease_until > now() THEN 'keep'
-                WHEN l.state <> 'processing' AND now() - l.budget_from
-                    >= coalesce(b.budget, %(default_budget)s) THEN 'dead_letter'
+                WHEN l.state <> 'processing' AND job_age_s(l.job_type, l.queue, l.budget_from)
+                    >= extract(epoch FROM coalesce(b.budget, %(default_budget)s)) THEN 'dead_letter'
                 ELSE 'republish'
             END AS verdict
             FROM found f LEFT JOIN locked l ON l.id = f.id LEFT JOIN budget b ON b.job_type = l.job_type

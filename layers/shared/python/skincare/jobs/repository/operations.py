@@ -84,7 +84,8 @@ def list_jobs(
     cur.execute(
         f"""
         SELECT id::text, job_type, job_type AS type, queue, state, order_number, attempts, crashes, dead_letter_no,
-            created_at, run_at, publish_at, retry_at, finished_at, error_class, error_message, request_id
+            created_at, run_at, publish_at, retry_at, finished_at, error_class, error_message, request_id,
+            state IN ('pending', 'queued', 'retry_waiting') AND job_is_paused(job_type, queue) AS paused
         FROM jobs
         WHERE (%(queue)s::text IS NULL OR queue = %(queue)s) AND (%(state)s::text IS NULL OR state = %(state)s) {among}
         ORDER BY id DESC LIMIT %(limit)s""",  # noqa: S608  our own constant
@@ -99,14 +100,26 @@ def backlog(conn: Connection) -> Backlog:
         conn.cursor(row_factory=class_row(Backlog))
         .execute(
             """
-        WITH due AS (
-            SELECT publish_at, queue = ANY (%(queues)s::text[]) AS known FROM jobs
+        WITH alike AS (
+            SELECT job_type, queue, state = 'dead_letter' AS dead, min(publish_at) AS publish_at, count(*) AS jobs
+            FROM jobs
             WHERE id = ANY (ARRAY(SELECT job_id FROM job_schedule WHERE look_at <= now())) AND publish_at <= now()
+            GROUP BY 1, 2, 3
+        ), due AS (
+            SELECT jobs, queue = ANY (%(queues)s::text[]) AS known,
+                NOT dead AND job_is_paused(job_type, queue) AS paused,
+                CASE WHEN dead THEN age_s(publish_at) ELSE job_age_s(job_type, queue, publish_at) END AS late_s
+            FROM alike
         )
         SELECT (
-                SELECT least(greatest(coalesce(now() - min(publish_at), '0'), '0'), '100 years') FROM due WHERE known
+                SELECT make_interval(secs => greatest(coalesce(max(late_s), 0), 0)) FROM due WHERE known AND NOT paused
             ) AS lateness,
-            (SELECT count(*) FROM due WHERE NOT known) AS of_unknown_queues,
+            (SELECT coalesce(sum(jobs), 0)::integer FROM due WHERE NOT known AND NOT paused) AS of_unknown_queues,
+            (SELECT coalesce(sum(jobs), 0)::integer FROM due WHERE paused) AS paused,
+            (
+                SELECT count(*) FROM job_pauses WHERE resumed_at IS NULL AND ends_at = 'infinity'
+                    AND paused_at <= now() - interval '24 hours'
+            ) AS forgotten_pauses,
             (SELECT count(*) FROM dead_jobs) AS dead,
             (SELECT count(*) FROM quarantined_messages WHERE closed_at IS NULL) AS quarantined_messages""",
             {"queues": list(QueueName)},

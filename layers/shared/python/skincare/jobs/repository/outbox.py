@@ -1,6 +1,7 @@
 """The outbox: what is to be put on SQS, and what was."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -81,34 +82,55 @@ def insert_all(
     conn: Connection, payloads: Sequence[JobPayload], *, order_number: str | None, request_id: str | None
 ) -> list[DueJob]:
     """Enqueue several jobs at once, as `insert` does with one."""
-    jobs = [(new_job_id(), payload, payload.model_dump(mode="json")) for payload in payloads]
+    return insert_many(conn, [NewJob(payload, order_number, request_id) for payload in payloads])
+
+
+@dataclass(frozen=True)
+class NewJob:
+    """A job to be enqueued, the order it is about and the request that wants it."""
+
+    payload: JobPayload
+    order_number: str | None
+    request_id: str | None
+
+
+def insert_many(conn: Connection, new: Sequence[NewJob]) -> list[DueJob]:
+    """Enqueue jobs about several orders at once, as `insert` does with one."""
+    jobs = [(new_job_id(), each, each.payload.model_dump(mode="json")) for each in new]
     publish_ats = conn.execute(
         """
-        SELECT id, publish_at FROM enqueue_jobs(
-            %(ids)s::uuid[], %(types)s::text[], %(queues)s::text[], %(payloads)s::jsonb[],
-            NULL, NULL, %(order_number)s, %(request_id)s, NULL
-        )""",
+        SELECT e.id, e.publish_at FROM (
+            SELECT order_number, request_id, array_agg(id) AS ids, array_agg(job_type) AS types,
+                array_agg(queue) AS queues, array_agg(payload) AS payloads
+            FROM unnest(
+                %(ids)s::uuid[], %(types)s::text[], %(queues)s::text[], %(payloads)s::jsonb[],
+                %(order_numbers)s::text[], %(request_ids)s::text[]
+            ) AS n (id, job_type, queue, payload, order_number, request_id)
+            GROUP BY order_number, request_id
+        ) o, enqueue_jobs(
+            o.ids, o.types, o.queues, o.payloads, NULL, NULL, o.order_number, o.request_id, NULL
+        ) e""",
         {
             "ids": [job_id for job_id, _, _ in jobs],
-            "types": [payload.job_type for _, payload, _ in jobs],
-            "queues": [payload.queue for _, payload, _ in jobs],
+            "types": [each.payload.job_type for _, each, _ in jobs],
+            "queues": [each.payload.queue for _, each, _ in jobs],
             "payloads": [Jsonb(content) for _, _, content in jobs],
-            "order_number": order_number,
-            "request_id": request_id,
+            "order_numbers": [each.order_number for _, each, _ in jobs],
+            "request_ids": [each.request_id for _, each, _ in jobs],
         },
     )
     due: dict[JobId, datetime] = dict(publish_ats.fetchall())
     return [
         DueJob(
             job_id=job_id,
-            job_type=payload.job_type,
-            queue=payload.queue,
+            job_type=each.payload.job_type,
+            queue=each.payload.queue,
             payload=content,
             publish_at=due[job_id],
-            request_id=request_id,
-            order_number=order_number,
+            request_id=each.request_id,
+            order_number=each.order_number,
         )
-        for job_id, payload, content in jobs
+        for job_id, each, content in jobs
     ]
 
 
@@ -126,7 +148,8 @@ def take_due(conn: Connection, *, limit: int, queues: Collection[QueueName] = tu
     """Take up to `limit` jobs of these queues whose `publish_at` has come, as the schedule names them.
 
     Another taker gets them again in 60 s unless marked. `publish_at` stays: it tells since when a job is due. A queue
-    that this release does not know cannot be among them, and its jobs stay due for one that does.
+    that this release does not know cannot be among them, and its jobs stay due for one that does. So do those that a
+    pause holds, but dead letters go out.
     """
     cur = conn.cursor(row_factory=dict_row)
     cur.execute(
@@ -149,7 +172,7 @@ def take_these(conn: Connection, job_ids: Sequence[JobId]) -> list[DueJob]:
         WHERE id IN (
             SELECT id FROM jobs
             WHERE id = ANY (%(ids)s::uuid[]) AND publish_at <= now() AND queue = ANY (%(queues)s::text[])
-                AND state IN ('pending', 'queued', 'retry_waiting')
+                AND state IN ('pending', 'queued', 'retry_waiting') AND NOT job_is_paused(job_type, queue)
             FOR UPDATE SKIP LOCKED
         )
         RETURNING id, job_type, queue, payload::text, publish_at, request_id, trace_id, order_number, false AS dead,

@@ -1,5 +1,6 @@
 """Timers: jobs for later that exist once while unfinished, and that can be cancelled."""
 
+from collections.abc import Collection
 from datetime import datetime
 
 from psycopg import Connection
@@ -58,6 +59,13 @@ def cancel(conn: Connection, unique_key: str) -> bool:
     """Cancel the unfinished job of a key, in the caller's transaction; False where there is none."""
     row = conn.execute("SELECT cancel_timer(%(unique_key)s)", {"unique_key": unique_key}).fetchone()
     return row is not None and bool(row[0])
+
+
+def cancel_all(conn: Connection, unique_keys: Collection[str]) -> None:
+    """Cancel the unfinished job of each key that has one, as `cancel` does."""
+    conn.execute(
+        "SELECT cancel_timer(k) FROM unnest(%(unique_keys)s::text[]) AS u (k)", {"unique_keys": list(unique_keys)}
+    )
 
 
 def move(conn: Connection, unique_key: str, *, run_at: datetime) -> bool:

@@ -3,13 +3,14 @@
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 
-from skincare.database.connection import Database
+from skincare.database.connection import Connection, Database
 from skincare.identifiers import JobId, LeaseToken, uuid7
 from skincare.jobs.models import Claim, Verdict
 from skincare.jobs.repository import lease
-from skincare.jobs.retry import Outcome, Retry, TimeLeft
+from skincare.jobs.retry import Completed, Outcome, Retry, TimeLeft
 from skincare.jobs.worker.batch import Ack, Fate, Fates, Redeliver
 from skincare.observability import describe, logger
 
@@ -75,6 +76,18 @@ class LeaseSession:
             logger.warning("batch.claim_failed", jobs=len(wanted), error=describe(error))
             return None
 
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """Open a transaction in which jobs end together with their effects."""
+        with self._database.connection() as conn, conn.transaction():
+            yield conn
+
+    def complete(self, conn: Connection, job_ids: Sequence[JobId]) -> set[JobId]:
+        """Settle jobs as completed, in the caller's transaction; return those whose lease was lost."""
+        if not job_ids:
+            return set()
+        return set(job_ids) - lease.settle(conn, dict.fromkeys(job_ids, Completed()), token=self._token)
+
     def add(self, job_id: JobId, outcome: Outcome | None) -> None:
         """Remember how a claimed job ended, None where it was not started; `settle` writes it down."""
         if not self._unsettled:
@@ -116,11 +129,16 @@ class LeaseSession:
         return fates
 
 
+def lease_lost(job_id: JobId) -> Redeliver:
+    """Return the fate of a job that somebody else decides about by now."""
+    logger.warning("job.lease_lost", job_id=job_id)
+    return Redeliver(SOON)
+
+
 def _fate(job_id: JobId, outcome: Outcome | None, *, hit: bool) -> Fate:
     match outcome:
         case _ if not hit:
-            logger.warning("job.lease_lost", job_id=job_id)
-            return Redeliver(SOON)
+            return lease_lost(job_id)
         case Retry():
             return Redeliver(outcome.delay)
         case None:

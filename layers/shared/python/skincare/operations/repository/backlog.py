@@ -24,17 +24,24 @@ def outbox(conn: Connection) -> OutboxState:
     cur = conn.cursor(row_factory=class_row(OutboxState))
     cur.execute(
         """
-        SELECT count(*) FILTER (WHERE publish_at <= now())::integer AS due,
-            count(*) FILTER (WHERE publish_at <= now() - interval '2 minutes')::integer AS late,
-            extract(epoch FROM least('100 years', greatest('0', coalesce(now() - min(publish_at), '0'))))
-                ::double precision AS oldest_lateness_s,
-            count(*) FILTER (WHERE publish_at <= now() AND publish_at <= taken_at)::integer AS failing,
-            count(*) FILTER (WHERE publish_at <= now() AND queue <> ALL (%(queues)s::text[]))::integer
+        SELECT count(*) FILTER (WHERE due_for IS NOT NULL)::integer AS due,
+            count(*) FILTER (WHERE due_for >= interval '2 minutes')::integer AS late,
+            extract(epoch FROM greatest(coalesce(max(due_for), '0'), '0'))::double precision AS oldest_lateness_s,
+            count(*) FILTER (WHERE due_for IS NOT NULL AND publish_at <= taken_at)::integer AS failing,
+            count(*) FILTER (WHERE due_for IS NOT NULL AND queue <> ALL (%(queues)s::text[]))::integer
                 AS of_unknown_queues,
+            count(*) FILTER (WHERE publish_at <= now() AND due_for IS NULL)::integer AS paused,
             count(*) FILTER (WHERE state = 'pending' AND run_at > now())::integer AS waiting_for_their_time,
             count(*) FILTER (WHERE state <> 'dead_letter')::integer AS live,
             count(*) FILTER (WHERE state = 'dead_letter')::integer AS dead
-        FROM jobs WHERE publish_at IS NOT NULL AND id = ANY (ARRAY(SELECT job_id FROM job_schedule))""",
+        FROM (
+            SELECT *, make_interval(secs => CASE
+                WHEN publish_at > now() THEN NULL
+                WHEN state = 'dead_letter' THEN age_s(publish_at)
+                WHEN NOT job_is_paused(job_type, queue) THEN job_age_s(job_type, queue, publish_at)
+            END) AS due_for
+            FROM jobs WHERE publish_at IS NOT NULL AND id = ANY (ARRAY(SELECT job_id FROM job_schedule))
+        ) j""",
         {"queues": list(QueueName)},
     )
     found = cur.fetchone()

@@ -28,7 +28,8 @@ def find(conn: Connection, wanted: JobConditions, *, after: UUID | None, limit: 
     cur.execute(
         f"""
         SELECT id::text, job_type AS type, queue, state, order_number, attempts, crashes, dead_letter_no, created_at,
-            run_at, publish_at, retry_at, finished_at, error_class, error_message, request_id
+            run_at, publish_at, retry_at, finished_at, error_class, error_message, request_id,
+            state IN ('pending', 'queued', 'retry_waiting') AND job_is_paused(job_type, queue) AS paused
         FROM jobs
         WHERE state = ANY (%(states)s::text[]) {among}
             AND (NOT %(is_due)s OR run_at IS NULL OR run_at <= now())

@@ -21,7 +21,8 @@ def jobs(conn: Connection, job_ids: Sequence[JobId]) -> list[JobRow]:
     cur.execute(
         """
         SELECT id::text, job_type, job_type AS type, queue, state, order_number, attempts, crashes, dead_letter_no,
-            created_at, run_at, publish_at, retry_at, finished_at, error_class, error_message, request_id
+            created_at, run_at, publish_at, retry_at, finished_at, error_class, error_message, request_id,
+            state IN ('pending', 'queued', 'retry_waiting') AND job_is_paused(job_type, queue) AS paused
         FROM jobs WHERE id = ANY (%(ids)s::uuid[]) ORDER BY id""",
         {"ids": list(job_ids)},
     )
@@ -121,7 +122,10 @@ def order(conn: Connection, order_number: OrderNumber) -> OrderTimeline | None:
                 jsonb_build_array(n.notification_type || coalesce(': ' || n.reason, ''))
                 FROM order_notifications n JOIN o ON o.id = n.order_id
             UNION ALL SELECT j.created_at, 2, 'job enqueued',
-                jsonb_build_array(j.job_type || ', now ' || j.state || ' (' || j.id || ')')
+                jsonb_build_array(j.job_type || ', now ' || j.state,
+                    CASE WHEN j.state IN ('pending', 'queued', 'retry_waiting') AND job_is_paused(j.job_type, j.queue)
+                        THEN ', paused' END,
+                    ' (' || j.id || ')')
                 FROM jobs j WHERE j.order_number = %(number)s
             UNION ALL SELECT t.finished_at, 9, 'job attempt: ' || t.outcome,
                 jsonb_build_array(j.job_type || coalesce(', ' || t.error_class || ': ' || t.error_message, ''))

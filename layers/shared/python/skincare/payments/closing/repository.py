@@ -1,5 +1,7 @@
 """Attempts that may still take money, in PostgreSQL."""
 
+from collections.abc import Collection
+
 from psycopg import Connection
 
 from skincare.identifiers import OrderNumber
@@ -42,14 +44,12 @@ def load(conn: Connection, order_number: OrderNumber) -> OrderInQuestion | None:
     return OrderInQuestion(OrderStatus(rows[0][0]), attempts)
 
 
-def may_take_money(conn: Connection, order_id: int) -> bool:
-    """Tell whether a payment of a locked order is still open, as far as we know; one that was paid is not."""
-    row = conn.execute(
+def which_may_take_money(conn: Connection, order_ids: Collection[int]) -> set[int]:
+    """Return which of some locked orders have a payment that is still open, as far as we know; a paid one is not."""
+    rows = conn.execute(
         f"""
-        SELECT EXISTS (
-            SELECT 1 FROM orders o JOIN payment_attempts a ON a.order_id = o.id
-            WHERE o.id = %(order_id)s AND {_MAY_TAKE_MONEY}
-        )""",  # noqa: S608  our own constant
-        {"order_id": order_id},
-    ).fetchone()
-    return row == (True,)
+        SELECT DISTINCT o.id FROM orders o JOIN payment_attempts a ON a.order_id = o.id AND {_MAY_TAKE_MONEY}
+        WHERE o.id = ANY (%(order_ids)s::bigint[])""",  # noqa: S608  our own constant
+        {"order_ids": list(order_ids)},
+    )
+    return {order_id for (order_id,) in rows}

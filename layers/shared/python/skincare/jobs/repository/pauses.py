@@ -1,0 +1,104 @@
+"""Pauses: which jobs wait because a person said so."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from psycopg import Connection
+from psycopg.rows import class_row
+
+from skincare.jobs.models import Pause, PauseTarget
+
+
+def pause(
+    conn: Connection,
+    target: PauseTarget,
+    *,
+    job_types: Sequence[str] | None,
+    reason: str,
+    paused_by: str,
+    lasts: timedelta | None,
+) -> str:
+    """Hold jobs back from now on, in the caller's transaction; `job_types` are those of a type or provider.
+
+    Answers 'paused', or where they are already: 'extended' if that pause lasts longer now, else 'already_paused'.
+    """
+    # One that ended by itself makes room for a new one; the time that it held jobs stays the same.
+    conn.execute(
+        """
+        UPDATE job_pauses SET resumed_at = ends_at
+        WHERE scope = %(scope)s AND name = %(name)s AND resumed_at IS NULL AND ends_at <= now()""",
+        {"scope": target.scope, "name": target.name},
+    )
+    row = conn.execute(
+        """
+        INSERT INTO job_pauses AS p (scope, name, queue, job_types, reason, paused_by, ends_at)
+        VALUES (
+            %(scope)s, %(name)s, CASE %(scope)s::text WHEN 'queue' THEN %(name)s::text END, %(job_types)s::text[],
+            %(reason)s, %(paused_by)s, coalesce(now() + %(lasts)s::interval, 'infinity')
+        )
+        ON CONFLICT (scope, name) WHERE resumed_at IS NULL DO UPDATE SET ends_at = excluded.ends_at
+        WHERE p.ends_at < excluded.ends_at
+        RETURNING xmax = 0""",
+        {
+            "scope": target.scope,
+            "name": target.name,
+            "job_types": None if job_types is None else list(job_types),
+            "reason": reason,
+            "paused_by": paused_by,
+            "lasts": lasts,
+        },
+    ).fetchone()
+    if row is None:
+        return "already_paused"
+    return "paused" if row[0] else "extended"
+
+
+def resume(conn: Connection, target: PauseTarget) -> bool:
+    """End a pause; False where it is not on. Other pauses that hold the same jobs stay."""
+    cur = conn.execute(
+        """
+        UPDATE job_pauses SET resumed_at = now()
+        WHERE scope = %(scope)s AND name = %(name)s AND resumed_at IS NULL AND ends_at > now()""",
+        {"scope": target.scope, "name": target.name},
+    )
+    return cur.rowcount == 1
+
+
+def active(conn: Connection) -> list[Pause]:
+    """Return the pauses that are on, the oldest first, each with the due jobs that it holds."""
+    cur = conn.cursor(row_factory=class_row(Pause))
+    cur.execute("""
+        WITH due AS (
+            SELECT job_type, queue, count(*) AS jobs FROM jobs
+            WHERE id = ANY (ARRAY(SELECT job_id FROM job_schedule WHERE look_at <= now())) AND publish_at <= now()
+                AND state <> 'dead_letter'
+            GROUP BY job_type, queue
+        )
+        SELECT p.scope, p.name, p.reason, p.paused_by, p.paused_at,
+            CASE WHEN isfinite(p.ends_at) THEN p.ends_at END AS ends_at, (
+                SELECT coalesce(sum(d.jobs), 0)::integer FROM due d
+                WHERE (p.queue IS NULL OR p.queue = d.queue) AND (p.job_types IS NULL OR d.job_type = ANY (p.job_types))
+            ) AS held
+        FROM job_pauses p WHERE p.resumed_at IS NULL AND p.ends_at > now() ORDER BY p.paused_at, p.id""")
+    return cur.fetchall()
+
+
+def of_job(conn: Connection, *, job_type: str, queue: str) -> list[str]:
+    """Return the reasons of the pauses that hold jobs of this type and queue, with what was paused before each."""
+    cur = conn.execute(
+        """
+        SELECT concat_ws(' ', p.scope, nullif(p.name, '')) || ': ' || p.reason FROM job_pauses p
+        WHERE p.resumed_at IS NULL AND p.ends_at > now()
+            AND (p.queue IS NULL OR p.queue = %(queue)s)
+            AND (p.job_types IS NULL OR %(job_type)s = ANY (p.job_types))
+        ORDER BY p.paused_at, p.id""",
+        {"job_type": job_type, "queue": queue},
+    )
+    return [row[0] for row in cur]
+
+
+def names_in_use(conn: Connection, scope: str) -> set[str]:
+    """Return the queues or types of unfinished jobs, also those that this release does not know."""
+    column = {"queue": "queue", "type": "job_type"}[scope]
+    rows = conn.execute(f"SELECT DISTINCT {column} FROM jobs WHERE id = ANY (ARRAY(SELECT job_id FROM job_schedule))")  # noqa: S608  our own names
+    return {row[0] for row in rows}
