@@ -68,7 +68,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, tit
             justify="right" if right else "left",
             overflow="fold",
             no_wrap=whole[index],
-            width=widths and widths[index],
+            width=widths[index] if widths else None,
         )
     for row in rows:
         table.add_row(*map(_cell, row))

@@ -212,7 +212,7 @@ class TestAcknowledging:
         first, second = sorted((dead_job(conn), dead_job(conn)), key=lambda job: job.job_id)
         acknowledge(app, *deaths(first, second))
         lock = "SELECT FROM dead_letter_acknowledgements WHERE job_id = %s FOR UPDATE"
-        more = {"lasts_s": 60, "reason": "x"} if change is Acknowledge else {}
+        more: dict[str, Any] = {"lasts_s": 60, "reason": "x"} if change is Acknowledge else {}
         with psycopg.connect(owner_url) as holding, psycopg.connect(owner_url, autocommit=True) as looking:
             holding.execute(lock, [first.job_id])
             request = change(claimed_identity=ME, deaths=deaths(second, first), **more)
