@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from cli import chaos, dlq, jobs, mail, payments, webhook
+from cli import chaos, customer, dlq, jobs, mail, payments, webhook
 from cli.order import order
 from cli.outbox import outbox
 from cli.parameters import PlainGroup
@@ -26,6 +26,7 @@ app = typer.Typer(
     help="The command line of the skincare shop.",
 )
 app.add_typer(chaos.app, name="chaos")
+app.add_typer(customer.app, name="customer")
 app.add_typer(dlq.app, name="dlq")
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(mail.app, name="mail")

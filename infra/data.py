@@ -98,6 +98,11 @@ class DataStack(cdk.Stack):
         return f"{self._exported_bucket}/*"
 
     @property
+    def export_objects(self) -> str:
+        """The ARN of all exports of customers in the bucket."""
+        return f"{self._exported_bucket}/exports/*"
+
+    @property
     def source_arns(self) -> list[str]:
         return [queue.source.queue_arn for queue in self.queues.values()]
 
@@ -111,5 +116,14 @@ def acknowledge_invoice_objects(function: ShopFunction, data: DataStack) -> None
     acknowledge(
         function,
         f"AwsSolutions-IAM5[Resource::{data.stack_name}-InvoiceBucketArn/*]",
-        "Every invoice is an object of its own, and the bucket holds nothing else.",
+        "Every invoice is an object of its own, and the bucket holds only documents of customers.",
+    )
+
+
+def acknowledge_export_objects(function: ShopFunction, data: DataStack) -> None:
+    """Acknowledge the wildcard at the end of `export_objects`."""
+    acknowledge(
+        function,
+        f"AwsSolutions-IAM5[Resource::{data.stack_name}-InvoiceBucketArn/exports/*]",
+        "Every export is an object of its own; each link to one is audited.",
     )

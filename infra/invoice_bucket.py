@@ -1,4 +1,4 @@
-"""Where invoices are kept."""
+"""Where invoices are kept, and exports of customers for a week."""
 
 import aws_cdk as cdk
 from aws_cdk import aws_s3 as s3
@@ -32,7 +32,12 @@ class InvoiceBucket(Construct):
                             transition_after=cdk.Duration.days(30),
                         )
                     ],
-                )
+                ),
+                s3.LifecycleRule(
+                    prefix="exports/",
+                    expiration=cdk.Duration.days(7),
+                    noncurrent_version_expiration=cdk.Duration.days(1),
+                ),
             ],
             removal_policy=cdk.RemovalPolicy.RETAIN if stage.keep_data else cdk.RemovalPolicy.DESTROY,
         )

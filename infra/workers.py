@@ -7,7 +7,7 @@ from constructs import Construct
 
 from infra.alarm import Alarms, duration
 from infra.build import Build
-from infra.data import DataStack, acknowledge_invoice_objects
+from infra.data import DataStack, acknowledge_export_objects, acknowledge_invoice_objects
 from infra.function_alarms import add_function_alarms
 from infra.layer import SharedLayer
 from infra.mail_events import MailEvents
@@ -123,6 +123,8 @@ class WorkersStack(cdk.Stack):
         )
         data.database.grant_connect(oncall.run.function)
         oncall.run.allow("sqs:SendMessage", on=data.source_arns)
+        oncall.run.allow("s3:GetObject", on=[data.export_objects])
+        acknowledge_export_objects(oncall.run, data)
         return oncall
 
     def _mail_events(self) -> MailEvents:

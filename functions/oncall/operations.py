@@ -8,6 +8,7 @@ from oncall.answers import refusal, success
 from oncall.refusals import RequestRefused
 from oncall.request import ChangeRequest, Query, Request
 from skincare.app import App
+from skincare.customers.errors import ExportNotReady
 from skincare.errors import TransientError
 from skincare.observability import describe, logger, trace
 from skincare.operations.changes import Changes
@@ -30,7 +31,7 @@ def answer(event: object, app: Callable[[], App], *, invocation_id: str) -> dict
         found = _do(request, app(), invocation_id)
     except NothingToPause as error:
         return refusal("request_malformed", "The request is malformed; nothing was done.", error.fields)
-    except (OrderUnknown, RecipientSuppressed, RefundNotPossible) as error:
+    except (ExportNotReady, OrderUnknown, RecipientSuppressed, RefundNotPossible) as error:
         logger.warning("oncall.not_possible", operation=operation, error=describe(error))
         return refusal("not_possible", f"{str(error)[:1].upper()}{str(error)[1:]}.")
     except TransientError as error:
@@ -49,6 +50,6 @@ def _do(request: Request, app: App, invocation_id: str) -> object | None:
             return request.run(Queries(app.database))
         case ChangeRequest():
             caller = Caller(request.claimed_identity, invocation_id)
-            return request.run(Changes(app.database, app.publisher, caller=caller, reason=request.reason))
+            return request.run(Changes(app.database, app.publisher, app.files, caller=caller, reason=request.reason))
         case _:
             raise TypeError(type(request).__name__)

@@ -6,6 +6,7 @@ import re
 from pydantic import ValidationError
 
 from oncall import (
+    customer_requests,
     dead_letter_requests,
     job_requests,
     mail_requests,
@@ -16,7 +17,15 @@ from oncall import (
 from oncall.refusals import RequestRefused, broken_rules
 from oncall.request import Request
 
-_MODULES = (dead_letter_requests, job_requests, mail_requests, pause_requests, payment_requests, retention_requests)
+_MODULES = (
+    customer_requests,
+    dead_letter_requests,
+    job_requests,
+    mail_requests,
+    pause_requests,
+    payment_requests,
+    retention_requests,
+)
 
 REQUESTS: tuple[type[Request], ...] = tuple(
     value

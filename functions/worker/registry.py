@@ -3,7 +3,9 @@
 from skincare.app import App
 from skincare.jobs.catalog import (
     ClosePayments,
+    EraseCustomer,
     ExpireOrder,
+    ExportCustomer,
     GenerateCreditNotePdf,
     GenerateInvoicePdf,
     ProcessPayment,
@@ -18,7 +20,9 @@ from skincare.jobs.catalog import (
 from skincare.jobs.registry import Registry
 from worker.handlers import (
     close_payments,
+    erase_customer,
     expire_order,
+    export_customer,
     generate_credit_note_pdf,
     generate_invoice_pdf,
     process_payment,
@@ -44,3 +48,5 @@ REGISTRY.add(ExpireOrder, expire_order.handle)
 REGISTRY.add(ClosePayments, close_payments.handle)
 REGISTRY.add(SendRefund, send_refund.handle)
 REGISTRY.add(ReconcilePayments, reconcile_payments.handle)
+REGISTRY.add(ExportCustomer, export_customer.handle)
+REGISTRY.add(EraseCustomer, erase_customer.handle)

@@ -157,11 +157,15 @@ class TestTheMigrator:
 
 
 class TestOnCall:
-    def test_may_put_jobs_on_their_queues_and_nothing_else(self, stage: Stage, templates: Templates) -> None:
+    def test_may_put_jobs_on_their_queues_and_hand_out_exports_and_nothing_else(
+        self, stage: Stage, templates: Templates
+    ) -> None:
         allowed = templates.actions_of(templates.function("oncall"))
         ours = {action for action in allowed if not action.startswith(("ec2:", "logs:", "xray:"))}
-        assert {action.partition(":")[0] for action in ours} == {"sqs", "rds-db"}
+        assert {action.partition(":")[0] for action in ours} == {"sqs", "rds-db", "s3"}
         assert {action for action in ours if action.startswith("sqs:")} == {"sqs:SendMessage"}
+        assert {action for action in ours if action.startswith("s3:")} == {"s3:GetObject"}
+        assert all("/exports/" in str(where) for where in allowed["s3:GetObject"])
         assert allowed["sqs:SendMessage"] == sources(stage)
 
     def test_is_called_by_people_of_the_account_only(self, templates: Templates) -> None:

@@ -7,6 +7,7 @@ import psycopg
 import pytest
 from psycopg import Connection
 
+from skincare.customers import repository as customers
 from skincare.jobs.repository import lease, operations, outbox
 from skincare.operations.repository import events, mails
 from skincare.orders import repository as orders
@@ -24,6 +25,7 @@ NEEDED_BY: dict[str, tuple[ModuleType, str]] = {
     "job_pauses_over_at_idx": (lease, "claim"),
     "jobs_order_number_idx": (outbox, "insert_again"),
     "order_notifications_undeliverable_idx": (mails, "undeliverable"),
+    "orders_address_idx": (customers, "accounts"),
     "orders_open_idx": (orders, "place"),
     "orders_paid_at_idx": (looks, "of_orders"),
     "orders_pending_idx": (reconciliation, "unattended"),

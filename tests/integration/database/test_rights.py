@@ -33,6 +33,7 @@ EVIDENCE = (
     "credit_note_counters",
     "reconciliation_runs",
     "suppressed_recipients",
+    "customer_requests",
     "job_pauses",
 )
 DELETED_FROM = {

@@ -15,6 +15,8 @@ from psycopg import Connection, errors
 import skincare
 from skincare.carts import repository as carts
 from skincare.catalog import repository as catalog
+from skincare.customers import repository as customers
+from skincare.customers.models import RequestKind
 from skincare.database.connection import Database, StaticCredentials
 from skincare.deployment.queues import QueueName
 from skincare.identifiers import UserId, new_job_id, new_order_number, uuid7
@@ -126,6 +128,7 @@ def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], 
         (dead_letter, "sweep"): lambda: dead_letter.sweep(conn, [(waiting.job_id, None)], budgets={}),
         (dead_letter, "redrive"): lambda: dead_letter.redrive(conn, [refused.job_id]),
         (timers, "insert"): lambda: timers.insert(conn, new_job_id(), ledger.PAYLOAD, unique_key="wire"),
+        (timers, "hasten"): lambda: timers.hasten(conn, "wire"),
         (timers, "move"): lambda: timers.move(conn, "wire", run_at=datetime.now(UTC)),
         (timers, "cancel"): lambda: timers.cancel(conn, "wire"),
         (timers, "cancel_all"): lambda: timers.cancel_all(conn, ["wire", "other"]),
@@ -142,6 +145,30 @@ def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], 
         **money_queries(conn, seed),
         **oncall_queries(conn, seed),
         **retention_queries(conn),
+        **customer_queries(conn, buyer),
+    }
+
+
+def customer_queries(conn: Connection, buyer: str) -> dict[tuple[ModuleType, str], Query]:
+    """Return the calls for what is known of customers; each asks anew, so that there is something to do."""
+
+    def asked(kind: RequestKind) -> int:
+        return customers.open_request(conn, kind, buyer, delivered=True)[0]
+
+    return {
+        (customers, "accounts"): lambda: customers.accounts(conn, buyer, limit=10),
+        (customers, "open_request"): lambda: asked(RequestKind.EXPORT),
+        (customers, "requests"): lambda: customers.requests(conn, limit=10),
+        (customers, "these"): lambda: customers.these(conn, [1, 2]),
+        (customers, "exported_key"): lambda: customers.exported_key(conn, 1),
+        (customers, "erase"): lambda: customers.erase(conn, asked(RequestKind.ERASE), 1, limit=10),
+        (customers, "next_look"): lambda: customers.next_look(
+            conn, asked(RequestKind.ERASE), 1, after=timedelta(hours=1)
+        ),
+        (customers, "account_to_export"): lambda: customers.account_to_export(conn, asked(RequestKind.EXPORT)),
+        (customers, "record_exported"): lambda: customers.record_exported(conn, asked(RequestKind.EXPORT), "key"),
+        (customers, "account"): lambda: customers.account(conn, buyer),
+        (customers, "orders"): lambda: customers.orders(conn, buyer, after=0, limit=10),
     }
 
 

@@ -30,6 +30,7 @@ from skincare.jobs.repository import lease, quarantine
 from skincare.jobs.retry import DeadLetter
 from skincare.payments.refunds.models import RefundRequest
 from skincare.payments.refunds.repository import mark_refused
+from tests.fakes.object_store import FakeObjectStore
 from tests.support import ledger
 from tests.support.factories import make_order
 from tests.support.http import NOWHERE, make_app
@@ -510,7 +511,7 @@ def test_a_redrive_waits_for_no_network_inside_its_transaction(database_url: str
     from skincare.operations.models import Caller
 
     database = Database(StaticCredentials(database_url))
-    changes = Changes(database, Watcher(), caller=Caller(ME, "i"), reason=None)  # type: ignore[arg-type]
+    changes = Changes(database, Watcher(), FakeObjectStore(), caller=Caller(ME, "i"), reason=None)  # type: ignore[arg-type]
     changes.redrive({job.job_id: 1}, force=False, even_crashed=False)
     database.close()
     assert seen == ["pending"]

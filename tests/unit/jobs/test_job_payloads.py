@@ -23,6 +23,8 @@ FITTING: Mapping[str, object] = {
     "event_id": str(uuid7()),
     "refund_key": str(uuid7()),
     "refund_no": 1,
+    "customer_request": 1,
+    "look": 1,
     "credit_note": "CN/2026/000001",
 }
 WRITTEN = {
@@ -30,6 +32,8 @@ WRITTEN = {
     "event_id": UUID_PATTERN,
     "refund_key": REFUND_KEY_PATTERN,
     "refund_no": "(?!)",
+    "customer_request": "(?!)",
+    "look": "(?!)",
     "credit_note": CREDIT_NOTE_PATTERN,
 }
 CARRYING = [payload for payload in PAYLOADS if payload.model_fields]

@@ -133,7 +133,8 @@ ONCALL = Function(
     trigger=Trigger.PERSON,
     timeout=timedelta(seconds=30),
     memory_mb=512,
-    settings=TOKEN_LOGIN,
+    # The file of an export is handed out by a link.
+    settings=(*TOKEN_LOGIN, *FILES),
     # A redrive publishes; the dead letter of a job that came back is cleared away by the relay.
     sends_to=tuple(QueueName),
 )

@@ -58,6 +58,8 @@ class Invoice:
     shipping_address: str | None = field(repr=False)
     is_made: bool
     """Its file is there."""
+    is_erased: bool = False
+    """Its customer was erased: nobody knows any more who was billed."""
 
     @property
     def filename(self) -> str:

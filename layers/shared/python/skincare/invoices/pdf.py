@@ -209,7 +209,8 @@ class _Drawing:
         y = self._write(_MARGIN, self._y, self._words.billed_to, _QUIET) - 3
         # A name may have nothing that can be drawn: an invoice is billed to somebody all the same.
         name = self._broken(invoice.recipient_name or "", _RECIPIENT, width)
-        for line in name or self._broken(invoice.email, _RECIPIENT, width):
+        nobody = self._words.erased if invoice.is_erased else invoice.email
+        for line in name or self._broken(nobody, _RECIPIENT, width):
             y = self._write(_MARGIN, y, line, _RECIPIENT)
         address = lines_of(invoice.shipping_address or "")
         if len(address) > _LONGEST_ADDRESS:

@@ -45,7 +45,8 @@ def load(conn: Connection, order_number: OrderNumber) -> Invoice | None:
         .execute(
             """
             SELECT v.order_id, v.number, v.version, v.created_at AS issued_at, o.order_number, o.paid_at, o.locale,
-                o.total_rupiah, o.email, o.recipient_name, o.shipping_address, v.made_at IS NOT NULL AS is_made, (
+                o.total_rupiah, o.email, o.recipient_name, o.shipping_address, v.made_at IS NOT NULL AS is_made,
+                o.erased_at IS NOT NULL AS is_erased, (
                     SELECT jsonb_agg(jsonb_build_object(
                         'sku', i.sku, 'name', i.name, 'quantity', i.quantity,
                         'unit_price_rupiah', i.unit_price_rupiah

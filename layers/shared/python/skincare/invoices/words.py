@@ -26,6 +26,7 @@ class Words:
     paid_on: str
     tax_id: str
     billed_to: str
+    erased: str
     item: str
     quantity: str
     price: str
@@ -59,6 +60,7 @@ WORDS = {
         paid_on="Dibayar pada",
         tax_id="NPWP",
         billed_to="Ditagihkan kepada",
+        erased="Data pelanggan telah dihapus atas permintaannya",
         item="Produk",
         quantity="Jumlah",
         price="Harga satuan",
@@ -85,6 +87,7 @@ WORDS = {
         paid_on="Paid on",
         tax_id="Tax ID",
         billed_to="Billed to",
+        erased="The customer's data was erased on request",
         item="Product",
         quantity="Quantity",
         price="Unit price",

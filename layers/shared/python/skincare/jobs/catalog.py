@@ -230,6 +230,39 @@ class ReconcilePayments(JobPayload):
     """Three in the morning in Jakarta."""
 
 
+class ExportCustomer(JobPayload):
+    """Write what is known about a customer into a file; the request, by its number, names the account."""
+
+    job_type: ClassVar[str] = "export_customer"
+    queue: ClassVar[QueueName] = QueueName.DOCUMENTS
+    budget: ClassVar[timedelta] = timedelta(hours=24)
+    run_again: ClassVar[RunAgain] = RunAgain(safe=True, why="a request that has its file gets no other")
+    providers: ClassVar[frozenset[Provider]] = frozenset({Provider.INVOICE_BUCKET})
+
+    customer_request: Annotated[int, Field(ge=1, lt=2**63)]
+
+    @property
+    def unique_key(self) -> str:
+        return f"{self.job_type}:{self.customer_request}"
+
+
+class EraseCustomer(JobPayload):
+    """Erase a customer, or look again later; of a request's jobs only that of its newest `look` acts."""
+
+    job_type: ClassVar[str] = "erase_customer"
+    queue: ClassVar[QueueName] = QueueName.DOCUMENTS
+    budget: ClassVar[timedelta] = timedelta(hours=24)
+    run_again: ClassVar[RunAgain] = RunAgain(safe=True, why="what is erased stays so, and what is open is waited for")
+    providers: ClassVar[frozenset[Provider]] = frozenset()
+
+    customer_request: Annotated[int, Field(ge=1, lt=2**63)]
+    look: Annotated[int, Field(ge=1, lt=2**31)]
+
+    @property
+    def unique_key(self) -> str:
+        return f"{self.job_type}:{self.customer_request}:{self.look}"
+
+
 PAYLOADS: tuple[type[JobPayload], ...] = tuple(JobPayload.__subclasses__())
 """Every job type there is: the classes above."""
 

@@ -47,6 +47,8 @@ class NotificationOutcome(StrEnum):
     ORDER_CANCELLED = "order_cancelled"
     """The order ended, or never got so far: what the mail says would be wrong."""
     REFUND_GONE = "refund_gone"
+    CUSTOMER_ERASED = "customer_erased"
+    """Nobody knows any more whom to tell."""
     UNDELIVERABLE = "undeliverable"
 
 
@@ -102,6 +104,8 @@ class NotificationContext:
     """How an earlier attempt to tell its customer the same ended."""
     suppressed: bool
     """Mail to this address bounced for good or was complained about."""
+    erased: bool = False
+    """Its customer was erased: the order has no address any more."""
     pay_before: datetime | None = None
     """Until when it may be paid; None where it does not wait for money."""
     refund: RefundContext | None = None

@@ -21,8 +21,9 @@ def load_context(conn: Connection, order_number: OrderNumber, notice: Notice) ->
         SELECT o.id, o.order_number, o.status, o.total_rupiah, o.locale, o.email, o.recipient_name,
                o.shipping_address, n.status AS recorded,
                CASE WHEN o.status = 'pending' AND o.expires_at > now() THEN o.expires_at END AS pay_before,
+               o.erased_at IS NOT NULL AS erased,
                EXISTS (SELECT FROM suppressed_recipients s
-                   WHERE s.email = lower(o.email) AND s.lifted_at IS NULL) AS suppressed,
+                   WHERE s.email IN (lower(o.email), address_hash(o.email)) AND s.lifted_at IS NULL) AS suppressed,
                (
                    SELECT coalesce(jsonb_agg(jsonb_build_object(
                        'sku', i.sku, 'name', i.name, 'quantity', i.quantity,
@@ -80,11 +81,17 @@ def suppress_recipient(conn: Connection, email: str, *, reason: str, happened_at
     """Send no mail to this address any more; False means that nobody did before either. The first reason stays.
 
     An address that a person has lifted is suppressed again by what happened after that, not by old news that
-    comes late or twice.
+    comes late or twice. It is kept as its hash; releases before wrote the address itself, which its row keeps.
     """
     cursor = conn.execute(
         """
-        INSERT INTO suppressed_recipients AS s (email, reason) VALUES (lower(%(email)s), %(reason)s)
+        INSERT INTO suppressed_recipients AS s (email, reason) VALUES (
+            coalesce(
+                (SELECT p.email FROM suppressed_recipients p WHERE p.email = lower(%(email)s)),
+                address_hash(%(email)s)
+            ),
+            %(reason)s
+        )
         ON CONFLICT (email) DO UPDATE SET reason = excluded.reason, created_at = now(), lifted_at = NULL
         WHERE s.lifted_at IS NOT NULL
             AND (%(happened_at)s::timestamptz IS NULL OR %(happened_at)s > s.lifted_at)""",

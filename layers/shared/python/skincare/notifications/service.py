@@ -88,6 +88,8 @@ def _reason_not_to_send(notice: Notice, order: NotificationContext) -> Notificat
             return NotificationOutcome.ALREADY_SENT
         case NotificationStatus.UNDELIVERABLE:
             return NotificationOutcome.UNDELIVERABLE
+        case None if order.erased:
+            return NotificationOutcome.CUSTOMER_ERASED
         case None if notice.kind is NotificationType.REFUND:
             return NotificationOutcome.REFUND_GONE if order.refund is None else None
         case None:

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from skincare.database.connection import Connection, Database
 from skincare.identifiers import JobId
+from skincare.invoices.ports import ObjectStore
 from skincare.jobs.publisher import Publisher
 from skincare.jobs.repository import outbox
 from skincare.observability import logger
@@ -19,9 +20,12 @@ type Act = Callable[[Connection], Change]
 class AuditedChanges:
     """Changes in the name of one caller, for one reason. What they leave alone is counted, and no error."""
 
-    def __init__(self, database: Database, publisher: Publisher, *, caller: Caller, reason: str | None) -> None:
+    def __init__(
+        self, database: Database, publisher: Publisher, files: ObjectStore, *, caller: Caller, reason: str | None
+    ) -> None:
         self._database = database
         self._publisher = publisher
+        self._files = files
         self._caller = caller
         self._reason = reason
 

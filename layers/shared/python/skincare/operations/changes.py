@@ -1,10 +1,11 @@
 """What the on-call engineer may change."""
 
+from skincare.operations.customer_changes import CustomerChanges
 from skincare.operations.job_changes import JobChanges
 from skincare.operations.mail_changes import MailChanges
 from skincare.operations.pause_changes import PauseChanges
 from skincare.operations.payment_changes import PaymentChanges
 
 
-class Changes(JobChanges, PauseChanges, PaymentChanges, MailChanges):
+class Changes(JobChanges, PauseChanges, PaymentChanges, MailChanges, CustomerChanges):
     """Every change; each is audited in its own transaction."""

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID
 
+from skincare.customers.models import Accounts, CustomerRequests
+from skincare.customers.service import find_accounts, list_requests
 from skincare.database.connection import Database
 from skincare.identifiers import JobId, OrderNumber
 from skincare.jobs.catalog import RUN_AGAIN, UNKNOWN_TYPE, RunAgain
@@ -138,6 +140,14 @@ class Queries:
     def retention_state(self) -> RetentionState:
         """Return what is kept how long, and what of it has had its time."""
         return retention_state(self._database)
+
+    def accounts(self, who: str) -> Accounts:
+        """Return the accounts that an address or an account's own name leads to."""
+        return find_accounts(self._database, who)
+
+    def customer_requests(self) -> CustomerRequests:
+        """Return what customers have asked for."""
+        return list_requests(self._database)
 
     def outbox_state(self) -> OutboxState:
         """Return how far the outbox is behind."""

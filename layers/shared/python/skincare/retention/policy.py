@@ -107,6 +107,11 @@ RULES: tuple[Rule, ...] = (
     Rule(what="credit_notes", kept=BOOKS, why=_BOOKS),
     Rule(what="credit_note_counters", kept=BOOKS, why="no number is given twice"),
     Rule(what="operations_audit", kept=BOOKS, why="who moved money, and why"),
+    Rule(
+        what="customer_requests",
+        kept=BOOKS,
+        why="that a customer asked, and when it was done; a finished one names nobody",
+    ),
     Rule(what="suppressed_recipients", why="an address that bounces stays suppressed until a person lifts it"),
     Rule(what="products", why="what orders name"),
     Rule(what="schema_migrations", why="how the tables came to be"),

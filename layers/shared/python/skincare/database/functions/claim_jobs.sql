@@ -1,4 +1,4 @@
--- Version 2.
+-- Version 3.
 --
 -- Leases the jobs of a batch that may run now, and says of every other one why not: docs/job-lifecycle.md.
 -- p_numbers holds for each job the dead_letter_no that its message carries. Only a claim for one job alone takes
@@ -19,10 +19,8 @@ SET enable_seqscan = off SET enable_bitmapscan = off SET plan_cache_mode = force
 #variable_conflict use_column
 DECLARE
     v_leased integer;
-    -- Whether any pause can matter, which is rare: no budget lasts so long. It spares the rows a look for themselves.
-    v_pauses boolean := EXISTS (
-        SELECT FROM job_pauses p WHERE coalesce(p.resumed_at, p.ends_at) > now() - interval '30 days'
-    );
+    -- When the last pause is or was over: jobs that began later need no look at pauses, and so nearly all.
+    v_over_at timestamptz := coalesce((SELECT max(coalesce(p.resumed_at, p.ends_at)) FROM job_pauses p), '-infinity');
 BEGIN
     RETURN QUERY
     UPDATE jobs j SET state = 'processing', attempts = j.attempts + 1,
@@ -31,10 +29,10 @@ BEGIN
         release = coalesce(p_release, j.release)
     WHERE j.id = ANY (p_ids) AND j.state IN ('pending', 'queued', 'retry_waiting') AND j.crashes = 0
         AND (coalesce(j.retry_at, j.run_at) > now()) IS NOT TRUE
-        AND NOT (v_pauses AND job_is_paused(j.job_type, j.queue))
+        AND NOT (v_over_at > now() AND job_is_paused(j.job_type, j.queue))
     RETURNING j.id, 'run', 0, 0::double precision, j.job_type, j.payload::text, j.attempts, j.order_number,
         j.request_id, j.trace_id,
-        CASE WHEN v_pauses THEN job_age_s(j.job_type, j.queue, j.budget_from) ELSE age_s(j.budget_from) END;
+        CASE WHEN v_over_at > j.budget_from THEN job_age_s(j.job_type, j.queue, j.budget_from) ELSE age_s(j.budget_from) END;
     GET DIAGNOSTICS v_leased = ROW_COUNT;
     IF v_leased = cardinality(p_ids) THEN
         RETURN;
@@ -57,7 +55,7 @@ BEGIN
                 WHEN l.state = 'dead_letter' AND w.dead_letter_no IS DISTINCT FROM l.dead_letter_no THEN 'done'
                 WHEN l.state = 'processing' AND l.lease_until > now() THEN 'busy'
                 WHEN l.state <> 'dead_letter' AND coalesce(l.retry_at, l.run_at) > now() THEN 'early'
-                WHEN v_pauses AND job_is_paused(l.job_type, l.queue) THEN 'paused'
+                WHEN v_over_at > now() AND job_is_paused(l.job_type, l.queue) THEN 'paused'
                 WHEN l.state = 'dead_letter' OR (l.state <> 'processing' AND l.crashes = 0) THEN 'run'
                 WHEN NOT p_alone THEN 'suspect'
                 WHEN l.crashes + (l.state = 'processing')::integer >= p_crash_limit THEN 'dead'
@@ -106,7 +104,7 @@ BEGIN
             WHEN 'early' THEN coalesce(d.retry_at, d.run_at)
         END - now(), '0'))))::double precision,
         d.job_type, l.payload::text, l.attempts, l.order_number, l.request_id, l.trace_id,
-        CASE WHEN v_pauses THEN job_age_s(l.job_type, l.queue, l.budget_from) ELSE age_s(l.budget_from) END
+        CASE WHEN v_over_at > l.budget_from THEN job_age_s(l.job_type, l.queue, l.budget_from) ELSE age_s(l.budget_from) END
     FROM wanted w LEFT JOIN judged d ON d.id = w.id LEFT JOIN leased l ON l.id = w.id;
 END
 $$;

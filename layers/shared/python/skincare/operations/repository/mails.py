@@ -21,12 +21,12 @@ def suppressed(
                     'order_number', o.order_number, 'mail', n.notification_type
                 ) ORDER BY n.created_at, n.notification_type), '[]')
                 FROM order_notifications n JOIN orders o ON o.id = n.order_id
-                WHERE n.status = 'undeliverable' AND lower(o.email) = s.email
+                WHERE n.status = 'undeliverable' AND s.email IN (lower(o.email), address_hash(o.email))
             ) AS withheld
             FROM suppressed_recipients s
             WHERE s.lifted_at IS NULL
                 AND (%(after)s::bigint IS NULL OR s.id > %(after)s)
-                AND (%(email)s::text IS NULL OR s.email = lower(%(email)s))
+                AND (%(email)s::text IS NULL OR s.email IN (lower(%(email)s), address_hash(%(email)s)))
                 AND (%(reason)s::text IS NULL OR starts_with(s.reason, %(reason)s))
             ORDER BY s.id LIMIT %(limit)s""",
             {"email": email, "reason": reason, "after": after, "limit": limit},
@@ -48,7 +48,9 @@ def lift(conn: Connection, *, email: str | None, ids: Sequence[int]) -> list[int
         UPDATE suppressed_recipients SET lifted_at = clock_timestamp()
         WHERE id IN (
             SELECT id FROM suppressed_recipients
-            WHERE lifted_at IS NULL AND (email = lower(%(email)s) OR id = ANY (%(ids)s::bigint[]))
+            WHERE lifted_at IS NULL AND (
+                email IN (lower(%(email)s), address_hash(%(email)s)) OR id = ANY (%(ids)s::bigint[])
+            )
             ORDER BY id FOR UPDATE
         )
         RETURNING id""",
@@ -61,7 +63,7 @@ def is_suppressed(conn: Connection, order_number: str) -> bool:
     """Tell whether the address of an order gets no mail."""
     row = conn.execute(
         """
-        SELECT FROM orders o JOIN suppressed_recipients s ON s.email = lower(o.email)
+        SELECT FROM orders o JOIN suppressed_recipients s ON s.email IN (lower(o.email), address_hash(o.email))
         WHERE o.order_number = %(order_number)s AND s.lifted_at IS NULL""",
         {"order_number": order_number},
     ).fetchone()

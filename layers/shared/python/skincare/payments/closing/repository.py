@@ -48,7 +48,9 @@ def which_may_take_money(conn: Connection, order_ids: Collection[int]) -> set[in
     """Return which of some locked orders have a payment that is still open, as far as we know; a paid one is not."""
     rows = conn.execute(
         f"""
-        SELECT DISTINCT o.id FROM orders o JOIN payment_attempts a ON a.order_id = o.id AND {_MAY_TAKE_MONEY}
+        SELECT DISTINCT o.id FROM orders o CROSS JOIN LATERAL (
+            SELECT FROM payment_attempts a WHERE a.order_id = o.id AND {_MAY_TAKE_MONEY} OFFSET 0
+        ) a
         WHERE o.id = ANY (%(order_ids)s::bigint[])""",  # noqa: S608  our own constant
         {"order_ids": list(order_ids)},
     )
