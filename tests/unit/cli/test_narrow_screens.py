@@ -47,6 +47,8 @@ OTHERS: Mapping[type, Callable[[str], Any]] = {
 }
 
 LISTS = (
+    "customer requests",
+    "customer erase ani@example.com --all-accounts --dry-run --reason x",
     "dlq list",
     "dlq redrive --all --dry-run",
     "dlq discard --all --dry-run --reason x",
@@ -56,6 +58,7 @@ LISTS = (
     "jobs list",
     "jobs cancel --all --dry-run --reason x",
     "jobs retry-now --all --dry-run",
+    "jobs paused",
     f"jobs watch {JOB} --timeout 0",
     "mail suppressed",
     f"order {ORDER}",
