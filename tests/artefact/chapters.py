@@ -135,7 +135,7 @@ def relay(deployed: Deployed, owner: Connection) -> dict[str, Any]:
         dead_job(owner, payload)
     for payload in (*list(DEAD.values())[1:], SendRefund(refund_key="another-refund")):
         ledger.enqueue(owner, payload)
-    ledger.let_pass(owner, ledger.MINUTE)
+    ledger.let_pass(owner, 3 * ledger.MINUTE)
     report: dict[str, Any] = deployed.invoke("outbox-relay", {})
     return report
 
@@ -186,7 +186,7 @@ def refuse_mails(deployed: Deployed, owner: Connection) -> list[str]:
         for hidden, last in ((False, "ses:GetAccount"), (True, "identity/example.com")):
             ses.refuse_mails, ses.hide_identities = True, hidden
             make_order(owner)
-            ledger.let_pass(owner, ledger.MINUTE)
+            ledger.let_pass(owner, 3 * ledger.MINUTE)
             deployed.invoke("outbox-relay", {})
             wait_for(partial(_asked, deployed, last), last)
         ses.refuse_mails = ses.hide_identities = False

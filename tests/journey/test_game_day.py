@@ -254,7 +254,7 @@ class TestAPoisonJob:
         with oncall.database() as conn:
             # No release of ours can ever read it.
             outbox.insert(conn, new_job_id(), SendConfirmationEmail.model_construct(), order_number=number)
-            ledger.let_pass(conn, timedelta(minutes=1))
+            ledger.let_pass(conn, timedelta(minutes=3))
         oncall.let_a_minute_pass()
         wait_for(lambda: oncall.gauge(Metric.DEAD_JOBS) == 1, "the dead job", timeout=SOON)
         wait_for(lambda: dead_letters() >= rules.DEAD_LETTERS.threshold, "the alarm", timeout=SOON)
@@ -308,7 +308,7 @@ class TestSqsIsDown:
             def repair() -> None:
                 failing.close()
                 with oncall.database() as conn:
-                    ledger.let_pass(conn, timedelta(minutes=1))
+                    ledger.let_pass(conn, timedelta(minutes=3))
                 oncall.let_a_minute_pass()
 
             assert set(oncall.follow("outbox-late", repair=repair)) == {Exit.DONE}

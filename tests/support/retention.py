@@ -9,6 +9,9 @@ from skincare.database.connection import Database
 from skincare.retention.models import Pruned
 from skincare.retention.service import prune
 
+AGES = timedelta(days=29_000)
+"""Longer than anything is kept that goes, and within what PostgreSQL calls a hundred years."""
+
 
 def let_years_pass(owner: Connection, time: timedelta) -> None:
     """Make every row as much older: to the database it is as if its clock had moved on, or back.

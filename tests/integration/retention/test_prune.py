@@ -17,12 +17,11 @@ from tests.support import ledger
 from tests.support.ended import BODY, KINDS, Kind, event, run_job
 from tests.support.factories import fill_cart, make_order, make_product
 from tests.support.oncall import dead_job
-from tests.support.retention import let_years_pass, prune_all
+from tests.support.retention import AGES, let_years_pass, prune_all
 
 KEPT = {rule.what: rule.kept for rule in RULES if rule.kept is not None}
 RULE = {rule.what: rule for rule in RULES}
 SOON = timedelta(minutes=5)
-AGES = timedelta(days=29_000)
 ENOUGH = lambda: timedelta(minutes=1)  # noqa: E731
 
 
