@@ -106,7 +106,7 @@ def cancel(
     def request(ids: list[UUID]) -> "Request":
         return typed(Cancel, claimed_identity=oncall.identity, job_ids=ids, reason=reason, even_paid=even_paid)
 
-    _change_all(oncall, which, Which.UNFINISHED, request, dry_run=dry_run, as_json=as_json)
+    _change_all(oncall, which, Which.UNFINISHED, request, done="cancelled", dry_run=dry_run, as_json=as_json)
 
 
 @app.command("retry-now")
@@ -135,7 +135,7 @@ def retry_now(
     def request(ids: list[UUID]) -> "Request":
         return typed(RetryNow, claimed_identity=oncall.identity, job_ids=ids, reason=reason)
 
-    _change_all(oncall, which, Which.WAITING, request, dry_run=dry_run, as_json=as_json)
+    _change_all(oncall, which, Which.WAITING, request, done="retried", dry_run=dry_run, as_json=as_json)
 
 
 @app.command()
@@ -157,7 +157,7 @@ def revive(
     def request(ids: list[UUID]) -> "Request":
         return typed(Revive, claimed_identity=oncall.identity, job_ids=ids, reason=reason)
 
-    _change_all(oncall, which, Which.CANCELLED, request, dry_run=dry_run, as_json=as_json)
+    _change_all(oncall, which, Which.CANCELLED, request, done="revived", dry_run=dry_run, as_json=as_json)
 
 
 @app.command()
@@ -189,11 +189,12 @@ def _change_all(
     states: "States",
     request: "Callable[[list[UUID]], Request]",
     *,
+    done: str,
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Change the jobs that are meant, a hundred at a time; each piece is done or not by itself."""
-    counts: Counter[str] = Counter()
+    """Change the jobs that are meant, a hundred at a time; `done` is what the change counts, also where it is none."""
+    counts: Counter[str] = Counter({done: 0})
     meant: list[Any] = []
     changed = 0
     # Jobs that are named are asked for whatever their state: what cannot be done is counted.

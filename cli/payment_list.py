@@ -32,7 +32,7 @@ def payment_list(*, stage: Stage = LOCAL, as_json: AsJson = False) -> None:
             ("event", "gateway", "order", "reported", "amount", "confirmed", "amount", "when"),
             [
                 (
-                    e.id,
+                    shown(e.id),
                     e.gateway,
                     e.order_number,
                     e.told,

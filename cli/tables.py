@@ -34,23 +34,73 @@ def print_json(value: object) -> None:
     print(json.dumps(value, default=_jsonable, indent=2))
 
 
-_WHOLE = {"job", "event", "order", "id", "safe?"}
+_WHOLE = {"job", "event", "order", "id", "subject", "safe?"}
 """Columns that people copy from: never broken over lines, others give way."""
+_LONGEST_WORD = 30
+"""Characters of a word that are kept together: people copy job types and classes of errors, too."""
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str = "") -> None:
-    """Print rows under their names. Numbers stand to the right; a state has its colour."""
-    from rich.markup import escape
+    """Print rows under their names. Numbers stand to the right; a state has its colour.
+
+    On a terminal that is too narrow for the columns each row is printed by itself, a line for each name.
+    """
     from rich.table import Table
+    from rich.text import Text
 
     rows = [list(row) for row in rows]
-    table = Table(box=None, pad_edge=False, title=title or None, title_justify="left", title_style="bold")
+    screen = console()
+    if title:
+        screen.print(Text(title, style="bold"))
+    texts = [[name, *(_text(row[index]) for row in rows)] for index, name in enumerate(columns)]
+    whole = [
+        name in _WHOLE or any(isinstance(row[index], Rupiah) for row in rows) for index, name in enumerate(columns)
+    ]
+    widths = _widths(texts, whole, screen.width)
+    if screen.is_terminal and widths is None:
+        _print_each(screen, columns, rows)
+        return
+    table = Table(box=None, pad_edge=False)
     for index, name in enumerate(columns):
         right = bool(rows) and all(isinstance(row[index], int) for row in rows)
-        table.add_column(name, justify="right" if right else "left", overflow="fold", no_wrap=name in _WHOLE)
+        table.add_column(
+            name,
+            justify="right" if right else "left",
+            overflow="fold",
+            no_wrap=whole[index],
+            width=widths[index] if widths else None,
+        )
     for row in rows:
-        table.add_row(*(_coloured(escape(_text(value))) for value in row))
-    console().print(table)
+        table.add_row(*map(_cell, row))
+    screen.print(table)
+
+
+def _widths(columns: Sequence[Sequence[str]], whole: Sequence[bool], room: int) -> list[int] | None:
+    """Return the widths at which no word of a column breaks, None where there is not the room for that."""
+    longest = [max(map(len, texts)) for texts in columns]
+    words = [max((len(word) for text in texts for word in text.split()), default=0) for texts in columns]
+    least = [most if kept else min(word, _LONGEST_WORD) for most, word, kept in zip(longest, words, whole, strict=True)]
+    spare = room - sum(least) - 2 * (len(columns) - 1)
+    if spare < 0:
+        return None
+    wanted = [most - few for most, few in zip(longest, least, strict=True)]
+    shared = min(spare, sum(wanted))
+    return [few + shared * more // max(sum(wanted), 1) for few, more in zip(least, wanted, strict=True)]
+
+
+def _print_each(screen: Any, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    from rich.table import Table
+
+    for number, row in enumerate(rows):
+        if number:
+            screen.print()
+        table = Table(box=None, pad_edge=False, show_header=False)
+        table.add_column(no_wrap=True, style="dim")
+        table.add_column(overflow="fold")
+        for name, value in zip(columns, row, strict=True):
+            if _text(value):
+                table.add_row(name, _cell(value))
+        screen.print(table)
 
 
 def print_said(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str = "") -> None:
@@ -118,6 +168,12 @@ def _jsonable(value: object) -> object:
             return {field.name: getattr(value, field.name) for field in fields(value)}
         case _:
             raise TypeError(type(value).__name__)
+
+
+def _cell(value: object) -> str:
+    from rich.markup import escape
+
+    return _coloured(escape(_text(value)))
 
 
 def _coloured(text: str) -> str:

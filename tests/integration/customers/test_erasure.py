@@ -325,6 +325,31 @@ class TestTheCustomerComesBack:
         assert conn.execute("SELECT count(*) FROM idempotency_keys").fetchone() == (0,)
 
 
+class TestAnErasureDuringACheckout:
+    def test_waits_for_the_checkout_and_then_for_its_order(self, app: App, conn: Connection, database_url: str) -> None:
+        closed_order(conn)
+        fill_cart(conn, ANI, {make_product(conn).sku: 1})
+        (request,) = ask_erasure(app, ANI)
+        outcome: list[object] = []
+        with psycopg.connect(database_url) as customer:
+            orders.place(
+                customer,
+                make_place_order(ANI),
+                order_number=OrderNumber("SKN-00000-00004"),
+                job_id=new_job_id(),
+                terms=UNLIMITED,
+            )
+            thread = threading.Thread(
+                target=lambda: outcome.append(service.erase(request.id, 1, database=app.database))
+            )
+            thread.start()
+            shop.wait_until(lambda: shop.somebody_waits_for_a_lock(conn))
+            customer.commit()
+            thread.join(20)
+        assert outcome == ["waits"]
+        assert conn.execute("SELECT count(*) FROM orders WHERE user_id = %s", [ANI]).fetchone() == (2,)
+
+
 class TestWhatHappensToAnErasedOrder:
     def test_no_mail_is_sent_any_more_and_its_job_ends(self, app: App, conn: Connection) -> None:
         number = paid_order(app, conn)

@@ -2,13 +2,14 @@
 
 import json
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from psycopg import Connection
 
 from oncall.customer_requests import FetchCustomerExport
 from skincare.app import App
-from skincare.customers import service
+from skincare.customers import repository, service
 from skincare.customers.errors import ExportTooLarge
 from skincare.invoices.ports import ObjectStoreUnavailable
 from skincare.jobs.catalog import ExportCustomer
@@ -96,6 +97,21 @@ def test_one_that_is_done_names_nobody_and_does_not_hold_up_an_erasure(app: App,
     conn.execute("SELECT * FROM cancel_order(%s, %s)", [ANI, number])
     finish_jobs(conn, number)
     assert erase(app, conn, ANI) == "erased"
+
+
+def test_a_crash_before_the_mark_is_made_good_by_the_next_run(
+    app: App, conn: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_order(conn, user_id=ANI)
+    (request,) = ask_export(app, ANI)
+    job = ExportCustomer(customer_request=request.id)
+    with monkeypatch.context() as crashing:
+        crashing.setattr(repository, "record_exported", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            export_customer.handle(job, app)
+    export_customer.handle(job, app)
+    (key,) = (row[0] for row in conn.execute("SELECT object_key FROM customer_requests").fetchall())
+    assert key in files_of(app)
 
 
 class TestALinkToTheFile:

@@ -127,6 +127,21 @@ class TestConditions:
         result = run("jobs", "retry-now", "--queue", "notifications")
         assert (result.exit_code, result.stdout) == (0, "2 retried, 0 not waiting for a retry\n")
 
+    @pytest.mark.parametrize(
+        ("command", "done"),
+        [
+            (["jobs", "retry-now"], "retried"),
+            (["jobs", "cancel", "--reason", "x"], "cancelled"),
+            (["jobs", "revive", "--reason", "x"], "revived"),
+            (["dlq", "discard", "--reason", "x"], "discarded"),
+            (["dlq", "acknowledge", "--reason", "x"], "acknowledged"),
+            (["dlq", "unacknowledge"], "unacknowledged"),
+        ],
+    )
+    def test_that_nothing_fits_tell_programs_so(self, run: Run, command: list[str], done: str) -> None:
+        result = run(*command, "--order", ORDER, "--json")
+        assert (result.exit_code, json.loads(result.stdout)[done]) == (1, 0)
+
     def test_do_not_touch_what_runs_or_is_over(self, run: Run, conn: Connection) -> None:
         job = ledger.enqueue(conn, ledger.Sample())
         lease.claim(conn, {job.job_id: None}, token=ledger.new_token(), lease=ledger.MINUTE)

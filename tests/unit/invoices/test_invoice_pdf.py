@@ -221,6 +221,19 @@ class TestANameThatTheFontLacks:
         """As in orders that are older than the rule for texts, and for a mark that the font knows no shape of."""
         assert re.search(r"Ditagihkan kepada\s+buyer@example\.com", shown(make_invoice(recipient_name=name)))
 
+    def test_is_none_where_the_customer_was_erased_and_the_file_says_so(self) -> None:
+        text = shown(
+            make_invoice(
+                recipient_name=None,
+                shipping_address=None,
+                email="erased@erased.invalid",
+                is_erased=True,
+                locale=Locale.EN,
+            )
+        )
+        assert re.search(r"Billed to\s+The customer's data was erased on request", text)
+        assert "@" not in text
+
     @settings(max_examples=examples(25))
     @given(st.text(max_size=200), st.text(max_size=200), st.text(max_size=1000))
     def test_never_makes_it_fail(self, name: str, product: str, address: str) -> None:
