@@ -23,6 +23,7 @@ from tests.support.payments import make_attempt, order_status
 from tests.support.webhooks import webhook_of
 
 CUSTOMER = {"sub": "customer-1", "email": "buyer@example.com"}
+ENGINEER = "arn:aws:sts::123456789012:assumed-role/oncall/ani"
 PATHS = {
     "standard_webhooks": "/v1/payments/webhook",
     **{gateway: f"/v1/payments/webhook/{gateway}" for gateway in ("midtrans", "xendit", "doku")},
@@ -144,12 +145,23 @@ def bring_back(deployed: Deployed) -> dict[str, Any]:
     """Let on-call find the dead jobs and redrive them; then the relay clears their dead letters away."""
     found = deployed.invoke("oncall", {"operation": "find_dead"})
     refs = [{"job_id": job["id"], "dead_letter_no": job["dead_letter_no"]} for job in found["answer"]["jobs"]]
-    me = "arn:aws:sts::123456789012:assumed-role/oncall/ani"
     change: dict[str, Any] = deployed.invoke(
-        "oncall", {"operation": "redrive", "claimed_identity": me, "deaths": refs, "force": True}
+        "oncall", {"operation": "redrive", "claimed_identity": ENGINEER, "deaths": refs, "force": True}
     )
     swept = deployed.invoke("outbox-relay", {})["swept"]
     return {"dead": len(refs), "change": change, "swept": swept}
+
+
+def hand_out(deployed: Deployed) -> Any:
+    """Let on-call have all that is known about the customer written into a file; return what stands in it."""
+    said = {"claimed_identity": ENGINEER, "reason": "the customer asked for it"}
+    asked = deployed.invoke("oncall", {"operation": "export_customer", "user_ids": [CUSTOMER["sub"]], **said})
+    fetch = {"operation": "fetch_customer_export", "request_id": asked["answer"]["requests"][0]["id"], **said}
+    with deployed.polling(QueueName.DOCUMENTS):
+        deployed.invoke("outbox-relay", {})
+        wait_for(lambda: deployed.invoke("oncall", fetch)["ok"], "the file")
+    with urllib.request.urlopen(deployed.invoke("oncall", fetch)["answer"]["link"], timeout=10) as file:
+        return json.load(file)
 
 
 def dead_letter_foreign_messages(deployed: Deployed) -> dict[QueueName, int]:

@@ -128,6 +128,11 @@ def bounced(deployed: Deployed, migrated: list[str]) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def whole_day(deployed: Deployed, refused: list[str], bounced: dict[str, Any]) -> Deployed:
+def handed_out(deployed: Deployed, brought_back: dict[str, Any]) -> Any:
+    return chapters.hand_out(deployed)
+
+
+@pytest.fixture(scope="session")
+def whole_day(deployed: Deployed, refused: list[str], bounced: dict[str, Any], handed_out: Any) -> Deployed:
     """The functions after every chapter."""
     return deployed

@@ -1,5 +1,6 @@
 """The deployed functions do a shop's work from their layer and asset alone, over an empty database."""
 
+import json
 from typing import Any
 
 from skincare.deployment.queues import QueueName
@@ -47,6 +48,9 @@ class TestOnCall:
         assert brought_back["change"]["ok"] is True
         assert brought_back["change"]["answer"]["changed"] == brought_back["dead"]
         assert all(count >= 1 for count in brought_back["swept"].values())
+
+    def test_hands_out_what_is_known_about_a_customer(self, ordered: Ordered, handed_out: Any) -> None:
+        assert ordered.number in json.dumps(handed_out)
 
 
 class TestAWorker:

@@ -128,6 +128,7 @@ class TestDlqShow:
             "attempts",
             "order",
             "acknowledgement",
+            "pauses",
         }
 
     def test_of_a_job_that_is_not_there_ends_with_1(self, run: Run) -> None:
@@ -354,6 +355,7 @@ class TestOtherScreens:
             "dead",
             "failing",
             "of_unknown_queues",
+            "paused",
         ]
 
     def test_payments(self, run: Run, app: App, conn: Connection) -> None:
