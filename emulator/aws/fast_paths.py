@@ -75,7 +75,7 @@ def _copied(each: Any) -> Any:
 
 
 def _visible(queue: Queue) -> list[Message]:
-    now = time.time() * 1000
+    now: float = models.unix_time_millis()
     return [message for message in queue._messages if now > message.visible_at and now >= message.delayed_until]
 
 
@@ -86,4 +86,4 @@ def _had_receipt_handle(message: Message, receipt_handle: str) -> bool:
 def _is_retained(backend: SQSBackend, queue_name: str, message: Message) -> bool:
     queue: Any = backend.get_queue(queue_name)
     sent_ms: Any = message.sent_timestamp
-    return bool(queue.message_retention_period + sent_ms / 1000 > time.time())
+    return bool(queue.message_retention_period * 1000 + sent_ms > models.unix_time_millis())
