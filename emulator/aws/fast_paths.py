@@ -74,8 +74,14 @@ def _copied(each: Any) -> Any:
     return copy.copy(each) if isinstance(each, Message) else copy.deepcopy(each)
 
 
+def _now_ms() -> float:
+    """Return what moto takes for the time: its functions are looked up in its module, where a clock may be put."""
+    clock: Any = vars(models)["unix_time_millis"]
+    return float(clock())
+
+
 def _visible(queue: Queue) -> list[Message]:
-    now: float = models.unix_time_millis()
+    now = _now_ms()
     return [message for message in queue._messages if now > message.visible_at and now >= message.delayed_until]
 
 
@@ -86,4 +92,4 @@ def _had_receipt_handle(message: Message, receipt_handle: str) -> bool:
 def _is_retained(backend: SQSBackend, queue_name: str, message: Message) -> bool:
     queue: Any = backend.get_queue(queue_name)
     sent_ms: Any = message.sent_timestamp
-    return bool(queue.message_retention_period * 1000 + sent_ms > models.unix_time_millis())
+    return bool(queue.message_retention_period * 1000 + sent_ms > _now_ms())
