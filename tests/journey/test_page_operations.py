@@ -16,7 +16,7 @@ WIDTHS = pytest.mark.parametrize("width", [DESK, PHONE])
 DEAD_JOBS = """
     INSERT INTO jobs (id, job_type, queue, payload, state, publish_at, attempts, dead_letter_no, error_class,
         error_message, last_failed_at)
-    SELECT gen_random_uuid(), %(job_type)s, 'notifications', '{"order_number": "SKN-00000-00000"}', 'dead_letter',
+    SELECT uuidv7(), %(job_type)s, 'notifications', '{"order_number": "SKN-00000-00000"}', 'dead_letter',
         now() + interval '1 day', 4, 1, 'ProviderRefused', 'refused for a test', now()
     FROM generate_series(1, %(count)s)"""
 

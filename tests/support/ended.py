@@ -117,8 +117,9 @@ def _find_again(conn: Connection, subject: str) -> None:
 
 
 def _run(conn: Connection) -> int:
-    """A run that ended: only one is open at a time."""
+    """A run that ended, and saw every finding that is there: only one is open at a time."""
     run = runs.open_run(conn)
+    conn.execute("UPDATE reconciliation_findings SET last_seen_at = now() WHERE gone_at IS NULL")
     runs.finish(conn, run)
     return run.id
 

@@ -48,10 +48,13 @@ class Lives(RuleBasedStateMachine):
         self.lives: list[Life] = []
 
     def teardown(self) -> None:
-        if hasattr(self, "lives"):
+        if not hasattr(self, "lives"):
+            return
+        try:
             self.clock_jumps(max(KEPT.values()) - timedelta(days=1))
             prune_all(self.database)
             self.check(all_done=True)
+        finally:
             self.database.close()
             self.conn.close()
             self.owner.close()
