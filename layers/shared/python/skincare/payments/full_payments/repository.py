@@ -107,21 +107,18 @@ def save(conn: Connection, settlements: Sequence[tuple[LockedOrder, Settlement]]
     row = conn.execute(
         """
         WITH payment AS (
-            INSERT INTO payments AS p (
-                order_id, gateway, transaction_id, status, amount_rupiah, refunded_rupiah, charged_back_rupiah,
-                event_id, pays_order
-            )
-            SELECT * FROM unnest(
+            SELECT save_payment(
+                t.order_id, t.gateway, t.transaction_id, t.status, t.amount_rupiah, t.refunded_rupiah,
+                t.charged_back_rupiah, t.event_id, t.pays_order
+            ) AS ours
+            FROM unnest(
                 %(order_ids)s::bigint[], %(gateways)s::text[], %(transaction_ids)s::text[], %(statuses)s::text[],
                 %(amounts)s::bigint[], %(refunded)s::bigint[], %(charged_back)s::bigint[], %(event_ids)s::uuid[],
                 %(pay_orders)s::boolean[]
+            ) AS t (
+                order_id, gateway, transaction_id, status, amount_rupiah, refunded_rupiah, charged_back_rupiah,
+                event_id, pays_order
             )
-            ON CONFLICT (gateway, transaction_id) DO UPDATE SET
-                status = excluded.status, amount_rupiah = excluded.amount_rupiah,
-                refunded_rupiah = excluded.refunded_rupiah, charged_back_rupiah = excluded.charged_back_rupiah,
-                event_id = excluded.event_id, pays_order = excluded.pays_order, updated_at = now()
-            WHERE p.order_id = excluded.order_id
-            RETURNING 1
         ), paid AS (
             -- The payment's own time, as far as it can be true, as for one order.
             UPDATE orders o SET status = 'paid', paid_at = coalesce(
@@ -131,7 +128,7 @@ def save(conn: Connection, settlements: Sequence[tuple[LockedOrder, Settlement]]
             WHERE o.id = ANY (%(paid_ids)s::bigint[]) AND o.id = s.order_id AND o.status = 'pending'
             RETURNING 1
         )
-        SELECT (SELECT count(*) FROM payment) = cardinality(%(order_ids)s::bigint[])
+        SELECT (SELECT bool_and(ours) FROM payment)
             AND (SELECT count(*) FROM paid) = cardinality(%(paid_ids)s::bigint[])""",
         {
             "order_ids": [order_id for order_id, _ in payments],
