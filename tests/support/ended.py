@@ -32,6 +32,8 @@ class Kind:
     """Somebody needs an ended row again; None: nobody can."""
     there: str
     """A query that answers whether it is there, by its name."""
+    since_beginning: bool = False
+    """Its time counts from when it came to be, however late it ends."""
 
     def is_there(self, conn: Connection, name: Any) -> bool:
         return conn.execute(self.there.encode(), [name]).fetchone() == (True,)
@@ -152,14 +154,18 @@ KINDS: Mapping[str, Kind] = {
         _execute("UPDATE payment_events SET state = 'applied', applied_at = now() WHERE id = %s"),
         None,
         _BODY_THERE,
+        since_beginning=True,
     ),
-    "ignored event": Kind("payment_events.body", lambda conn: event(conn, "ignored"), None, None, _BODY_THERE),
+    "ignored event": Kind(
+        "payment_events.body", lambda conn: event(conn, "ignored"), None, None, _BODY_THERE, since_beginning=True
+    ),
     "reviewed event": Kind(
         "payment_events.body",
         lambda conn: event(conn, "quarantined"),
         _execute("UPDATE payment_events SET reviewed_at = now() WHERE id = %s"),
         _execute("UPDATE payment_events SET reviewed_at = NULL WHERE id = %s"),
         _BODY_THERE,
+        since_beginning=True,
     ),
     "quarantined message": Kind(
         "quarantined_messages",

@@ -26,11 +26,17 @@ TABLES = (
 
 @dataclass
 class Life:
-    """A row, and how long ago it ended; None while somebody needs it."""
+    """A row, how long ago it ended (None while somebody needs it), and how long ago it came to be."""
 
     kind: Kind
     name: Any
     ended: timedelta | None = None
+    begun: timedelta = timedelta(0)
+
+    @property
+    def had(self) -> timedelta | None:
+        """How much of its time is over; None while somebody needs it."""
+        return self.begun if self.kind.since_beginning and self.ended is not None else self.ended
 
 
 class Lives(RuleBasedStateMachine):
@@ -85,6 +91,7 @@ class Lives(RuleBasedStateMachine):
     def clock_jumps(self, time: timedelta) -> None:
         let_years_pass(self.owner, time)
         for life in self.lives:
+            life.begun += time
             if life.ended is not None:
                 life.ended += time
 
@@ -111,11 +118,11 @@ class Lives(RuleBasedStateMachine):
         """Whoever is needed, or not old enough, is there; what went may be forgotten here as well."""
         gone = [life for life in self.lives if not life.kind.is_there(self.conn, life.name)]
         for life in gone:
-            assert life.ended is not None, life
-            assert life.ended >= KEPT[life.kind.what], life
+            assert life.had is not None, life
+            assert life.had >= KEPT[life.kind.what], life
         self.lives = [life for life in self.lives if life not in gone]
         if all_done:
-            assert [life for life in self.lives if life.ended and life.ended > KEPT[life.kind.what]] == []
+            assert [life for life in self.lives if life.had and life.had > KEPT[life.kind.what]] == []
         orphans = self.conn.execute("SELECT count(*) FROM job_attempts a WHERE a.job_id NOT IN (SELECT id FROM jobs)")
         assert orphans.fetchone() == (0,)
         missing = self.conn.execute("""
