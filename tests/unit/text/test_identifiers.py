@@ -96,3 +96,10 @@ class TestUuid7:
         before = time.time_ns() // 1_000_000
         milliseconds = uuid7().int >> 80
         assert before <= milliseconds <= time.time_ns() // 1_000_000
+
+    def test_of_later_is_greater_also_within_a_millisecond(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        moments = iter(range(1_796_083_199_998_000_000, 1_796_083_200_001_000_000, 1_000))
+        monkeypatch.setattr(time, "time_ns", lambda: next(moments))
+        made = [uuid7() for _ in range(3_000)]
+        assert made == sorted(made)
+        assert len(set(made)) == len(made)
