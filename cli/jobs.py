@@ -23,16 +23,17 @@ from cli.selection import (
     Job,
     Jobs,
     JobType,
+    OfAnyQueue,
     OfQueue,
     Order,
     live_jobs,
+    must_be_known,
     print_jobs,
     selected,
 )
 from cli.tables import print_json
 from cli.timelines import print_job
 from cli.watching import all_completed, watch_jobs
-from skincare.deployment.queues import QueueName
 from skincare.jobs.models import JobState
 
 if TYPE_CHECKING:
@@ -54,14 +55,16 @@ def list_command(
     *,
     stage: Stage = LOCAL,
     as_json: AsJson = False,
-    queue: Annotated[QueueName | None, typer.Option(help="Only jobs of this queue.")] = None,
+    queue: OfAnyQueue = None,
     state: Annotated[JobState | None, typer.Option(help="Only jobs in this state.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=_MOST, help="How many of the newest.")] = _MOST,
 ) -> None:
     """Print the jobs, newest first."""
     from oncall.job_requests import ListJobs
 
-    rows = OnCall(stage).ask(ListJobs(queue=queue and queue.value, state=state and state.value, limit=limit)).jobs
+    rows = OnCall(stage).ask(ListJobs(queue=queue, state=state and state.value, limit=limit)).jobs
+    if not rows:
+        must_be_known(queue)
     _print_jobs(rows, as_json=as_json)
 
 
@@ -83,7 +86,7 @@ def cancel(
     jobs: Jobs = None,
     job_type: JobType = None,
     error: ErrorClass = None,
-    queue: OfQueue = None,
+    queue: OfAnyQueue = None,
     order: Order = None,
     before: Before = None,
     everything: Everything = False,
@@ -205,6 +208,8 @@ def _change_all(
             change = oncall.ask(request([UUID(row) if isinstance(row, str) else UUID(row.id) for row in page]))
             counts.update(change.counts)
             changed += change.changed
+    if not meant:
+        must_be_known(which.conditions["queue"])
     if dry_run:
         _print_jobs(meant, as_json=as_json)
         print(f"{len(meant)} jobs match.", file=sys.stderr)

@@ -12,7 +12,6 @@ import typer
 
 from cli.oncall import OnCall, typed
 from cli.pace import Pace
-from skincare.deployment.queues import QueueName
 
 if TYPE_CHECKING:
     from oncall.dead_letter_requests import DeadLetterRef
@@ -53,13 +52,13 @@ def which_jobs(
     *,
     job_type: str | None = None,
     error: str | None = None,
-    queue: QueueName | None = None,
+    queue: str | None = None,
     order: str | None = None,
     before: datetime | None = None,
 ) -> Which:
     """Return which jobs a command line means; `before` carries its zone."""
     found: dict[str, Any] = {"job_type": job_type, "error_class": error, "order_number": order, "failed_before": before}
-    found["queue"] = None if queue is None else queue.value
+    found["queue"] = queue
     return Which(list(dict.fromkeys(job_ids)) if job_ids else None, found)
 
 

@@ -36,6 +36,10 @@ ErrorClass = Annotated[
     typer.Option("--error", callback=as_field("Name"), help="Only jobs whose last error is of this class."),
 ]
 OfQueue = Annotated[QueueName | None, typer.Option("--queue", help="Only jobs of this queue.")]
+OfAnyQueue = Annotated[
+    str | None,
+    typer.Option("--queue", callback=as_field("Name"), help="Only jobs of this queue, also of one of another release."),
+]
 Order = Annotated[
     str | None, typer.Option("--order", parser=parsed_by(read_order_number), help="Only jobs of this order.")
 ]
@@ -52,13 +56,19 @@ Everything = Annotated[bool, typer.Option("--all", help="All of them.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Only print which jobs are meant.")]
 
 
+def must_be_known(queue: str | None) -> None:
+    """End the command where nothing was found of a queue that this release does not know: its name is mistyped."""
+    if queue is not None and queue not in set(QueueName):
+        raise typer.BadParameter(f"no job is of {queue!r}; must be one of {', '.join(QueueName)}", param_hint="--queue")
+
+
 def selected(  # one parameter an option
     oncall: OnCall,
     jobs: Sequence[str] | None,
     *,
     job_type: str | None,
     error: str | None,
-    queue: QueueName | None,
+    queue: str | None,
     order: str | None,
     before: datetime | None,
     everything: bool,

@@ -323,6 +323,23 @@ class TestJobs:
         assert as_json(run("jobs", "list", "--queue", "notifications", "--state", "completed", "--json")) == []
         assert run("jobs", "list", "--queue", "mails").exit_code == 2
 
+    def test_of_a_queue_that_another_release_knows_are_listed_and_cancelled_by_its_name(
+        self, run: Run, conn: Connection
+    ) -> None:
+        job = ledger.enqueue(conn)
+        conn.execute("UPDATE jobs SET queue = 'stock' WHERE id = %s", [job.job_id])
+        other = ledger.enqueue(conn)
+        assert [row["id"] for row in as_json(run("jobs", "list", "--queue", "stock", "--json"))] == [str(job.job_id)]
+        assert run("jobs", "cancel", "--queue", "stock", "--reason", "given up").stdout.startswith("1 cancelled")
+        assert [ledger.row(conn, each.job_id)["state"] for each in (job, other)] == ["cancelled", "pending"]
+
+    @pytest.mark.parametrize("command", ["list", "cancel --reason x", "cancel --reason x --dry-run --json"])
+    def test_of_no_queue_at_all_are_a_name_typed_wrongly(self, run: Run, conn: Connection, command: str) -> None:
+        ledger.enqueue(conn)
+        given = run("jobs", *command.split(), "--queue", "paymnets")
+        assert (given.exit_code, given.stdout) == (2, "")
+        assert f"must be one of {', '.join(QueueName)}" in " ".join(given.stderr.replace("│", " ").split())
+
     def test_are_watched_until_they_end(
         self, run: Run, conn: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
