@@ -20,6 +20,7 @@ from local.page.repository import Backlog, OrderRow, count_jobs, newest_jobs, ne
 from local.queues import queue_url
 from local.workers import queues_without_worker
 from skincare.adapters.aws import AwsSession, Timeouts
+from skincare.customers.gauges import customer_gauges
 from skincare.database.connection import Database, DatabaseUnavailable, StaticCredentials
 from skincare.deployment.log_events import MAIL_STOPPED, WEBHOOK_REFUSED
 from skincare.deployment.metrics import Metric
@@ -166,7 +167,11 @@ class SystemState:
                 counts = count_jobs(conn)
                 jobs = newest_jobs(conn, per_state=_JOBS_PER_STATE)
                 orders = newest_orders(conn, limit=_ORDERS)
-            gauges = {**job_gauges(self._database), **payment_gauges(self._database)}
+            gauges = {
+                **job_gauges(self._database),
+                **payment_gauges(self._database),
+                **customer_gauges(self._database),
+            }
             of_queues = queue_gauges(self._database)
             queries = Queries(self._database)
             paused = queries.pauses().pauses

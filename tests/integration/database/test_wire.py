@@ -160,6 +160,9 @@ def customer_queries(conn: Connection, buyer: str) -> dict[tuple[ModuleType, str
         (customers, "open_request"): lambda: asked(RequestKind.EXPORT),
         (customers, "requests"): lambda: customers.requests(conn, limit=10),
         (customers, "these"): lambda: customers.these(conn, [1, 2]),
+        (customers, "count_overdue"): lambda: customers.count_overdue(
+            conn, exports_after=timedelta(days=1), erasures_after=timedelta(days=1)
+        ),
         (customers, "exported_key"): lambda: customers.exported_key(conn, 1),
         (customers, "erase"): lambda: customers.erase(conn, asked(RequestKind.ERASE), 1, limit=10),
         (customers, "next_look"): lambda: customers.next_look(

@@ -12,6 +12,9 @@ from psycopg import Connection
 
 from outbox_relay import lambda_function as relay_function
 from skincare.app import App
+from skincare.customers.gauges import ERASED_WITHIN, EXPORTED_WITHIN, customer_gauges
+from skincare.customers.models import RequestKind
+from skincare.customers.repository import open_request
 from skincare.database.connection import Database, StaticCredentials
 from skincare.deployment.metrics import Metric
 from skincare.deployment.queues import QueueName
@@ -205,6 +208,27 @@ class TestTheMoney:
         assert ignore_the_rest(payment_gauges(app.database)) == (0, 0, 1)
 
 
+class TestGaugesOfCustomersRequests:
+    @pytest.mark.parametrize(
+        ("kind", "within"), [(RequestKind.EXPORT, EXPORTED_WITHIN), (RequestKind.ERASE, ERASED_WITHIN)]
+    )
+    def test_count_those_that_are_not_done_in_time(
+        self, app: App, conn: Connection, owner_url: str, kind: RequestKind, within: timedelta
+    ) -> None:
+        open_request(conn, kind, "sub-ani", delivered=False)
+        seen = []
+        with psycopg.connect(owner_url, autocommit=True) as owner:
+            for age in (within - timedelta(hours=1), within + timedelta(hours=1)):
+                owner.execute("UPDATE customer_requests SET created_at = now() - %s", [age])
+                seen.append(customer_gauges(app.database)[Metric.OVERDUE_CUSTOMER_REQUESTS])
+            owner.execute(
+                "UPDATE customer_requests SET finished_at = now(), user_id = NULL,"
+                " object_key = CASE kind WHEN 'export' THEN 'k' END"
+            )
+            seen.append(customer_gauges(app.database)[Metric.OVERDUE_CUSTOMER_REQUESTS])
+        assert seen == [0, 1, 0]
+
+
 class Context:
     aws_request_id = "invocation-1"
 
@@ -241,4 +265,5 @@ class TestTheRelay:
             "OpenPaymentAnomalies": [0.0],
             "CorrectedPaymentEvents": [0.0],
             "OpenFindings": [0.0],
+            "OverdueCustomerRequests": [0.0],
         }

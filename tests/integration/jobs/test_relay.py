@@ -2,18 +2,22 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any, cast
 
 import psycopg
 import pytest
 
 from skincare.adapters.sqs_message import message_from_answer
 from skincare.deployment.queues import QueueName
+from skincare.jobs import relay as relay_module
 from skincare.jobs.envelope import Envelope
 from skincare.jobs.models import DueJob
-from skincare.jobs.ports import OutgoingMessage
+from skincare.jobs.ports import OutgoingMessage, QueuePair, ReceivedMessage
+from skincare.jobs.publisher import PublishReport
 from skincare.jobs.relay import TAKE_LIMIT, RelayReport, run_relay, sweep
 from skincare.jobs.repository import dead_letter, lease, operations, outbox, quarantine
 from skincare.jobs.retry import DeadLetter
+from tests.fakes.queue import MemoryQueue
 from tests.support import ledger
 from tests.support.log import recorded_log
 from tests.support.worker_bench import Bench, plenty
@@ -259,6 +263,67 @@ class TestSweep:
         assert bench.state(job) == "completed"
         relay(bench)
         assert bench.dead_letters.all() == []
+
+
+class TestTime:
+    """A run has forty seconds, and each publishing or receiving takes a second or two of them."""
+
+    def test_is_left_to_the_sweeps_by_a_backlog_that_never_ends(
+        self, bench: Bench, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        left = [plenty()]
+        publish = bench.publisher.publish
+
+        def endless(due: list[DueJob]) -> PublishReport:
+            left[0] -= timedelta(seconds=1)
+            report = publish(due)
+            add_due(bench, len(due))
+            return report
+
+        monkeypatch.setattr(relay_module, "TAKE_LIMIT", 2)
+        monkeypatch.setattr(bench.publisher, "publish", endless)
+        add_due(bench, 2)
+        bench.dead_letters.enqueue([OutgoingMessage("{oops")])
+        report = run_relay(
+            database=bench.database,
+            queues=bench.queues,
+            publisher=bench.publisher,
+            budgets=BUDGETS,
+            time_left=lambda: left[0],
+        )
+        assert report.sent > 40
+        assert sum(report.swept.values()) == 1
+        assert bench.dead_letters.all() == []
+
+    def test_is_left_to_the_other_queues_by_one_with_a_thousand_dead_letters(self, bench: Bench) -> None:
+        left = [plenty()]
+
+        class Slow(MemoryQueue):
+            received = 0
+
+            def receive(self, **options: Any) -> list[ReceivedMessage]:
+                left[0] -= timedelta(seconds=2)
+                self.received += 1
+                return super().receive(**options)
+
+        queues = {name: QueuePair(bench.source, Slow(now=lambda: bench.time)) for name in QueueName}
+        (job,) = add_due(bench, 1)
+        dead_letter_job(bench, job)
+        letter = OutgoingMessage(Envelope(job.job_id, job.job_type, job.payload, 1).encode())
+        first = next(iter(queues.values())).dead_letters
+        for _ in range(100):
+            first.enqueue([letter] * 10)
+        run_relay(
+            database=bench.database,
+            queues=queues,
+            publisher=bench.publisher,
+            budgets=BUDGETS,
+            time_left=lambda: left[0],
+        )
+        received = [cast(Slow, pair.dead_letters).received for pair in queues.values()]
+        assert received[0] > 1
+        assert 0 not in received
+        assert len(first.visible()) == 1000
 
 
 class TestAForeignMessage:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, cast
 
@@ -14,12 +15,18 @@ from oncall.retention_requests import ShowRetention
 from outbox_relay import lambda_function as relay_function
 from skincare.app import App
 from skincare.deployment.alarms import RETENTION_BEHIND
-from skincare.jobs.models import Verdict
+from skincare.deployment.queues import QueueName
+from skincare.jobs import relay
+from skincare.jobs.envelope import Envelope
+from skincare.jobs.models import DueJob, Verdict
+from skincare.jobs.ports import OutgoingMessage, QueuePair, ReceivedMessage
+from skincare.jobs.publisher import PublishReport
 from skincare.jobs.repository import dead_letter, operations
 from skincare.jobs.retry import Completed
 from skincare.payments.refunds.models import RefundRequest
 from skincare.retention import repository
 from skincare.retention.policy import RULES
+from tests.fakes.queue import MemoryQueue
 from tests.integration.jobs.test_metrics import printed
 from tests.support import ledger
 from tests.support.ended import run_job
@@ -220,6 +227,42 @@ class TestTheRelay:
             {"Stage": "local", "RetentionLag": [0.0]},
             {"Stage": "local", "Table": "jobs", "RowsRemoved": [2.0]},
         ]
+
+    def test_removes_also_while_its_backlog_and_dead_letters_fill_each_run(
+        self, app: App, conn: Connection, owner: Connection, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        run_job(conn, ledger.enqueue(conn).job_id, Completed())
+        let_years_pass(owner, YEARS)
+        left_s = [50.0]
+
+        def publish(due: list[DueJob]) -> PublishReport:
+            left_s[0] -= 1
+            ledger.let_pass(conn, timedelta(minutes=2))
+            return PublishReport(sent=len(due))
+
+        class DeadLetters(MemoryQueue):
+            def receive(self, **options: Any) -> list[ReceivedMessage]:
+                left_s[0] -= 1
+                return super().receive(**options)
+
+        class Clock(Context):
+            def get_remaining_time_in_millis(self) -> int:
+                return int(1000 * left_s[0])
+
+        ledger.enqueue(conn)
+        ledger.let_pass(conn, timedelta(minutes=2))
+        queues = {name: QueuePair(MemoryQueue(), DeadLetters()) for name in QueueName}
+        dead = dead_job(conn)
+        letter = OutgoingMessage(Envelope(dead.job_id, dead.job_type, dead.payload, 1).encode())
+        for pair in queues.values():
+            for _ in range(50):
+                pair.dead_letters.enqueue([letter] * 10)
+        monkeypatch.setattr(relay, "TAKE_LIMIT", 1)
+        monkeypatch.setattr(app.publisher, "publish", publish)
+        monkeypatch.setattr(relay_function, "get_app", lambda _: replace(app, queues=queues))
+        answer = relay_function.lambda_handler({}, cast(LambdaContext, Clock()))
+        assert answer["sent"] > 20
+        assert answer["removed"] == 1
 
     def test_rings_where_rows_stay_that_have_had_their_time(
         self, metrics: Any, conn: Connection, owner: Connection

@@ -76,6 +76,19 @@ def these(conn: Connection, ids: Sequence[int]) -> list[CustomerRequest]:
     return cur.fetchall()
 
 
+def count_overdue(conn: Connection, *, exports_after: timedelta, erasures_after: timedelta) -> int:
+    """Count the unfinished requests that were made longer ago."""
+    row = conn.execute(
+        """
+        SELECT count(*) FROM customer_requests
+        WHERE finished_at IS NULL
+            AND created_at < now() - CASE kind WHEN 'export' THEN %(exports_after)s ELSE %(erasures_after)s END""",
+        {"exports_after": exports_after, "erasures_after": erasures_after},
+    ).fetchone()
+    assert row is not None  # noqa: S101  an aggregate without GROUP BY answers a row
+    return int(row[0])
+
+
 def exported_key(conn: Connection, request_id: int) -> str | None:
     """Return the key of an export's file while it is kept."""
     row = conn.execute(

@@ -118,6 +118,16 @@ RETENTION_BEHIND = AlarmRule(
     runbook="retention-behind",
     first="skincare retention --stage {stage}",
 )
+CUSTOMER_REQUESTS_OVERDUE = AlarmRule(
+    name="customer-requests-overdue",
+    metric=Metric.OVERDUE_CUSTOMER_REQUESTS,
+    threshold=1,
+    counts="requests",
+    broke="A customer asked for their data two days ago, or to be forgotten 25 days ago, and it is not done.",
+    impact="A customer has a right to it within three days, or within a month.",
+    runbook="customer-requests-overdue",
+    first="skincare customer requests --stage {stage}",
+)
 MESSAGES_QUARANTINED = AlarmRule(
     name="messages-quarantined",
     metric=Metric.QUARANTINED_MESSAGES,

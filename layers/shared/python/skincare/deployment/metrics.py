@@ -52,6 +52,8 @@ class Metric(StrEnum):
     """Events of the last day that differ from what their gateway says when asked."""
     OPEN_FINDINGS = "OpenFindings"
     """What the last reconciliation found that no other gauge counts and nobody has settled."""
+    OVERDUE_CUSTOMER_REQUESTS = "OverdueCustomerRequests"
+    """Exports that were asked for two days ago, and erasures 25 days ago, and that are not done."""
     RETENTION_LAG = "RetentionLag"
     """Seconds by which the oldest row that retention left is beyond its window; 0 where it left none."""
 

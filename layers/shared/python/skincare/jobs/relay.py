@@ -13,12 +13,14 @@ from skincare.jobs.models import SweepVerdict
 from skincare.jobs.ports import Queue, Queues, QueueUnavailable, ReceivedMessage
 from skincare.jobs.publisher import Publisher
 from skincare.jobs.repository import dead_letter, outbox, quarantine, timers
-from skincare.jobs.retry import TimeLeft
+from skincare.jobs.retry import TimeLeft, leaving
 from skincare.observability import describe, logger
 
 TAKE_LIMIT = 500
 _TIDY_LIMIT = 1000
 _ENOUGH_TIME = timedelta(seconds=10)
+_FOR_SWEEPS = timedelta(seconds=5)
+"""What publishing leaves to the sweeps, however much is due."""
 _FOREIGN = SweepVerdict.FOREIGN
 _HIDDEN = timedelta(seconds=60)
 """Longer than a sweep can take, so that no message is met twice in one."""
@@ -45,7 +47,8 @@ def run_relay(
 ) -> RelayReport:
     """Publish what is due until nothing is, each queue stops taking it, or time runs short; then sweep.
 
-    First it schedules each periodic job that is not scheduled yet.
+    First it schedules each periodic job that is not scheduled yet. A backlog that never ends leaves time to the sweeps,
+    and what lies on one dead-letter queue leaves time to the others.
     Raises `DatabaseUnavailable`. Dying anywhere costs nothing: what was taken and not marked is due
     again after 60 s.
     """
@@ -56,7 +59,7 @@ def run_relay(
                 timers.insert_daily(conn, new_job_id(), periodic_job)
     _tidy(database, time_left)
     open_queues = set(queues)
-    while open_queues and time_left() > _ENOUGH_TIME:
+    while open_queues and time_left() > _ENOUGH_TIME + _FOR_SWEEPS:
         with database.connection() as conn:
             due = outbox.take_due(conn, limit=TAKE_LIMIT, queues=sorted(open_queues))
         done = publisher.publish(due)
@@ -67,11 +70,15 @@ def run_relay(
         open_queues -= done.unavailable_queues
         if len(due) < TAKE_LIMIT:
             break
-    for name, pair in queues.items():
-        if time_left() > _ENOUGH_TIME:
-            report.swept[name] = sweep(
-                pair.dead_letters, name=name, database=database, budgets=budgets, time_left=time_left
-            )
+    for others, (name, pair) in zip(range(len(queues) - 1, -1, -1), queues.items(), strict=True):
+        theirs = max(time_left() - _ENOUGH_TIME, timedelta(0)) * others / (others + 1)
+        report.swept[name] = sweep(
+            pair.dead_letters,
+            name=name,
+            database=database,
+            budgets=budgets,
+            time_left=leaving(theirs, time_left),
+        )
     logger.info(
         "relay.ran",
         sent=report.sent,

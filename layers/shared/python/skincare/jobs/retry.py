@@ -20,6 +20,12 @@ _LONGEST_ASKED = timedelta(minutes=15)
 TimeLeft = Callable[[], timedelta]
 """How long the invocation may still go on."""
 
+
+def leaving(time: timedelta, time_left: TimeLeft) -> TimeLeft:
+    """Return how long one may go on who leaves a time to others."""
+    return lambda: time_left() - time
+
+
 CRASH_LIMIT = 5
 """The crash that dead-letters a job: a poison job takes its process down only so often."""
 

@@ -8,8 +8,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
+# Two terms are others' rules as the team reads them, and no legal advice: docs/retention.md says who checks them.
 BOOKS: Final = timedelta(days=3653)
-"""Ten years, with their leap days: what bookkeeping law asks for (Indonesia: UU 28/2007 on taxes, article 28 (11))."""
+"""Ten years, with their leap days: how long books and what they rest on are kept (Indonesia: UU 28/2007 on taxes,
+article 28 (11))."""
+CARD_DISPUTES: Final = timedelta(days=540)
+"""The latest that a card's holder may dispute a payment, counted from it (Visa's rules: 120 days as a rule,
+never more than 540; other schemes end earlier)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +71,7 @@ RULES: tuple[Rule, ...] = (
     Rule(what="carts", why="one short row for each customer: its version keeps one cart from becoming two orders"),
     Rule(
         what="payment_events.body",
-        kept=timedelta(days=540),
+        kept=CARD_DISPUTES,
         since="it was received; its SHA-256 takes its place",
         why="the longest term of a dispute over a card; the body holds what we need not know of a payer",
         removed_by="prune_payment_event_bodies",

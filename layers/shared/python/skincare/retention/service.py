@@ -16,6 +16,8 @@ STEP_ROWS = 500
 """Rows that one step looks at: some milliseconds."""
 STEPS = 100
 WITHIN_S = 5.0
+SHARE = timedelta(seconds=WITHIN_S)
+"""What whoever runs before leaves to it, so that rows go however much else there is to do."""
 _ENOUGH_TIME = timedelta(seconds=10)
 _DAY = timedelta(days=1)
 
