@@ -12,6 +12,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import psycopg
+
 from skincare.adapters.aws import AwsSession, Timeouts
 from skincare.adapters.s3 import S3ObjectStore
 from skincare.adapters.sqs import SqsQueue
@@ -32,6 +34,7 @@ from skincare.orders import repository as orders
 from skincare.orders.service import place_order
 from skincare.orders.terms import USUAL
 from skincare.payments.full_payments import repository as full_payments
+from tests.support import ledger
 from tests.support.factories import make_place_order, make_settings
 from tests.support.webhooks import FixedSecrets
 from worker.registry import REGISTRY
@@ -166,9 +169,24 @@ def die_at(point: str) -> None:
     setattr(owner, name, dying)
 
 
+def pause_after_the_claim(database_url: str) -> None:
+    """Arrange for somebody to pause everything right after this process has claimed."""
+    claim = lease.claim
+
+    def claim_and_pause(*args: Any, **options: Any) -> Any:
+        claims = claim(*args, **options)
+        with psycopg.connect(database_url) as other:
+            ledger.pause(other, "all")
+        return claims
+
+    lease.claim = claim_and_pause
+
+
 def main(role: str, point: str) -> None:
     """Play the role until the point; coming to the end means that the point was never reached."""
     app = make_app(dict(os.environ), failing=role == "failing worker")
+    if "PAUSE_AFTER_THE_CLAIM" in os.environ:
+        pause_after_the_claim(os.environ["DATABASE_URL"])
     if point:
         die_at(point)
     match role:

@@ -35,6 +35,9 @@ from skincare.jobs.publisher import Publisher
 from skincare.jobs.relay import run_relay, sweep
 from skincare.jobs.repository import dead_letter, lease, operations, outbox, timers
 from skincare.jobs.retry import Completed, DeadLetter, Outcome, Retry, backoff_delay
+from skincare.retention import repository as retention
+from skincare.retention.policy import RULES
+from skincare.retention.service import prune
 from tests.fakes.queue import MemoryQueue
 from tests.support import ledger
 from tests.support.randomness import Times
@@ -53,6 +56,7 @@ PAUSES = {
 }
 """What can be paused, and which of the types of jobs that means."""
 CLOCKS_APART_S = 60.0
+KEPT_S = next(rule.kept for rule in RULES if rule.what == "jobs" and rule.kept).total_seconds()
 LIVE = {state for state in JobState if state.is_live}
 DEAD = {JobState.DEAD_LETTER}
 
@@ -72,6 +76,8 @@ class History:
 
     completed: int = 0
     cancelled: bool = False
+    ended: float | None = None
+    """When it was completed or cancelled, if it still is."""
     holder: LeaseToken | None = None
     """Whose claim was the last."""
     leases: list[tuple[float, float]] = field(default_factory=list)
@@ -101,6 +107,8 @@ class JobProtocol(RuleBasedStateMachine):
         self.queues = dict.fromkeys(QueueName, QueuePair(self.source, self.dead_letters))
         self.publisher = Publisher(self.database, self.queues)
         self.jobs: dict[JobId, History] = {}
+        self.forgotten: set[JobId] = set()
+        """Jobs that retention removed."""
         self.conn.execute("UPDATE job_pauses SET resumed_at = paused_at")
         self.pauses: dict[PauseTarget, float] = {}
         """Until when each lasts."""
@@ -191,7 +199,8 @@ class JobProtocol(RuleBasedStateMachine):
     @rule(take=takes)
     def mark_late(self, take: list[DueJob]) -> None:
         """Only sent work is marked; that the message is gone by now is what the rescue is for."""
-        before = {job.job_id: ledger.row(self.conn, job.job_id)["state"] for job in take}
+        known = [job.job_id for job in take if job.job_id in self.jobs]
+        before = {job_id: ledger.row(self.conn, job_id)["state"] for job_id in known}
         outbox.mark_published(self.conn, take)
         for job_id, state in before.items():
             after = ledger.row(self.conn, job_id)["state"]
@@ -213,7 +222,7 @@ class JobProtocol(RuleBasedStateMachine):
             return multiple()
         batch = ClaimedBatch(ledger.new_token(), set(), by_job)
         dead = self._dead_letter_numbers()
-        before = {job_id: ledger.row(self.conn, job_id) for job_id in wanted}
+        before = {job_id: ledger.row(self.conn, job_id) for job_id in wanted if job_id in self.jobs}
         for claim in lease.claim(self.conn, wanted, token=batch.token, lease=HELD, alone=alone):
             match claim.verdict:
                 case Verdict.RUN | Verdict.SUSPECT | Verdict.DEAD if self._is_held(claim.job_type):
@@ -234,7 +243,8 @@ class JobProtocol(RuleBasedStateMachine):
                 case Verdict.SUSPECT:
                     self.source.nack([(by_job[claim.job_id], timedelta(seconds=5))])
                 case Verdict.MISSING:
-                    raise AssertionError("a job vanished from the ledger")
+                    assert claim.job_id in self.forgotten, "a job vanished from the ledger"
+                    self.source.ack([by_job[claim.job_id]])
         return batch
 
     def _waits(self, before: dict[str, Any]) -> None:
@@ -272,7 +282,8 @@ class JobProtocol(RuleBasedStateMachine):
             if job_id in hit:
                 history = self.jobs[job_id]
                 assert history.holder == batch.token, "a worker settled what another one holds"
-                history.completed += outcome == "done"
+                if outcome == "done":
+                    self._completed(job_id)
                 start, _ = history.leases[-1]
                 history.leases[-1] = (start, self.time)
             if job_id in hit and outcome in ("done", "dead"):
@@ -298,10 +309,14 @@ class JobProtocol(RuleBasedStateMachine):
         for job_id in hit:
             history = self.jobs[job_id]
             assert history.holder == batch.token, "a worker settled what another one holds"
-            history.completed += 1
+            self._completed(job_id)
             start, _ = history.leases[-1]
             history.leases[-1] = (start, self.time)
             self.source.ack([batch.messages[job_id]])
+
+    def _completed(self, job_id: JobId) -> None:
+        self.jobs[job_id].completed += 1
+        self.jobs[job_id].ended = self.time
 
     def _rows(self) -> list[Any]:
         return self.conn.execute("SELECT * FROM jobs ORDER BY id").fetchall()
@@ -314,11 +329,11 @@ class JobProtocol(RuleBasedStateMachine):
     @rule(target=batches, batch=batches)
     def overtake(self, batch: ClaimedBatch) -> Any:
         """A worker is so slow that its lease runs out and somebody else gets a copy."""
-        if not batch.running:
+        # By age and not by id: ids of one millisecond are in no order, and a run must repeat itself.
+        first = next((job_id for job_id in self.jobs if job_id in batch.running), None)
+        if first is None:
             return multiple()
         self.let_pass(timedelta(minutes=3))
-        # By age and not by id: ids of one millisecond are in no order, and a run must repeat itself.
-        first = next(job_id for job_id in self.jobs if job_id in batch.running)
         self.source.enqueue([OutgoingMessage(batch.messages[first].body)])
         return self.receive_and_claim(limit=1, alone=True)
 
@@ -403,10 +418,11 @@ class JobProtocol(RuleBasedStateMachine):
             if operations.revive(self.conn, [job_id]):
                 assert self.jobs[job_id].cancelled, "a job came back that nobody had cancelled"
                 self.jobs[job_id].cancelled = False
+                self.jobs[job_id].ended = None
 
     def _cancelled(self, job_id: JobId) -> None:
         history = self.jobs[job_id]
-        history.cancelled = True
+        history.cancelled, history.ended = True, self.time
         history.leases = [(start, min(end, self.time)) for start, end in history.leases]
 
     @rule(data=st.data())
@@ -448,12 +464,45 @@ class JobProtocol(RuleBasedStateMachine):
 
     @rule(time=st.sampled_from([timedelta(seconds=s) for s in (1, 10, 61, 300, 3700, 9000)]))
     def let_pass(self, time: timedelta) -> None:
+        self._clocks_go_on(time)
+        ledger.let_pass(self.conn, time)
+
+    @rule(time=st.sampled_from([timedelta(days=days) for days in (1, 60, 89, 91)]))
+    def let_days_pass(self, time: timedelta) -> None:
+        """Whatever was under way, a process may go on with it after so long; messages are gone by then."""
+        self._clocks_go_on(time)
+        with psycopg.connect(self.owner_url) as owner:
+            let_years_pass(owner, time)
+
+    def _clocks_go_on(self, time: timedelta) -> None:
         self.time += time.total_seconds()
         for target, end in list(self.pauses.items()):
             if end <= self.time:
                 del self.pauses[target]
                 self.held.append((target, self.paused_at[target], end))
-        ledger.let_pass(self.conn, time)
+
+    # --- retention
+
+    @rule(step_rows=st.sampled_from([1, 500]))
+    def prune(self, step_rows: int) -> None:
+        """What was over for as long as it is kept goes, and nothing else, whoever still holds a copy of it."""
+        prune(self.database, time_left=lambda: timedelta(minutes=1), step_rows=step_rows, within_s=60)
+        left = {job_id for (job_id,) in self.conn.execute("SELECT id FROM jobs")}
+        for job_id in [job_id for job_id in self.jobs if job_id not in left]:
+            history = self.jobs.pop(job_id)
+            assert history.ended is not None, "a job went that somebody needs"
+            assert self.time - history.ended > KEPT_S - CLOCKS_APART_S, "a job went before its time"
+            self.forgotten.add(job_id)
+
+    @rule(commits=st.booleans())
+    def prune_in_the_middle_of_it(self, commits: bool) -> None:
+        """A step of another run is open, and then commits or dies; nobody waits for it."""
+        with psycopg.connect(self.database_url) as other:
+            retention.prune(other, "prune_jobs", limit=2, after=None)
+            self.prune(500)
+            if not commits:
+                other.rollback()
+        self.prune(500)
 
     @rule()
     def sweep(self) -> None:
