@@ -10,6 +10,7 @@ OWED = {payload.job_type: payload for payload in (GenerateInvoicePdf, SendPaymen
 """The jobs that a paid order has; releases before there were invoices left orders without them."""
 
 LOOK_BACK = timedelta(days=35)
+"""Longer than a pause with an end can last."""
 PIECE = 5_000
 """Rows of one statement: some tens of milliseconds, where a statement may take five seconds."""
 

@@ -12,7 +12,8 @@ from skincare.payments.expiry.repository import KnownAttempt
 from skincare.payments.models import Attempt
 
 _LATE = timedelta(minutes=15)
-ASK_BACK = timedelta(days=7)
+ASK_BACK = timedelta(days=35)
+"""Longer than a pause with an end can last: what ended while nobody asked is asked about afterwards."""
 
 
 @dataclass(frozen=True)
