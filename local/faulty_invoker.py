@@ -2,7 +2,6 @@
 
 import json
 import threading
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
@@ -18,12 +17,12 @@ from emulator.log.logbook import LogBook
 from emulator.processes.threads import start_thread
 from emulator.switches import Switches
 from local.chaos import Switch
-from local.repository import end_leases, is_at_work
+from local.repository import end_leases, take_away
 from skincare.jobs.envelope import job_id_in
 
-_LOOK_AGAIN_S = 0.002
 _LONGEST_WATCH_S = 20.0
 _CONNECT_S = 2
+_CANCEL_AGAIN_S = 0.05
 
 
 class Poison:
@@ -127,7 +126,6 @@ class _Killer:
         self._job_id = job_id
         self._log = log
         self._ledger = ledger
-        self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self.has_killed = False
 
@@ -137,19 +135,17 @@ class _Killer:
 
     def stop(self) -> None:
         """Let the ledger alone from now on."""
-        self._stopping.set()
         if self._thread:
-            self._thread.join()
+            while self._thread.is_alive():
+                with suppress(psycopg.Error):
+                    self._ledger.cancel_safe(timeout=_CONNECT_S)
+                self._thread.join(_CANCEL_AGAIN_S)
 
     def _run(self, container: Container) -> None:
-        deadline = time.monotonic() + _LONGEST_WATCH_S
-        with suppress(psycopg.Error):
-            while not self._stopping.is_set() and time.monotonic() < deadline:
-                if is_at_work(self._ledger, self._job_id):
-                    self.has_killed = True
-                    container.crash()
-                    return
-                self._stopping.wait(_LOOK_AGAIN_S)
+        with suppress(psycopg.Error), self._ledger.transaction():
+            if take_away(self._ledger, self._job_id, longest_s=_LONGEST_WATCH_S):
+                self.has_killed = True
+                container.crash()
 
 
 def _job_ids(payload: bytes) -> list[str]:

@@ -76,10 +76,31 @@ def credit_note_files(conn: Connection) -> list[tuple[OrderNumber, str, str]]:
     return [(OrderNumber(order_number), number, key) for order_number, number, key in rows]
 
 
-def is_at_work(conn: Connection, job_id: str) -> bool:
-    """Tell whether a worker has the job now."""
+def take_away(conn: Connection, job_id: str, *, longest_s: float) -> bool:
+    """Wait until a worker has the job and take the lease from it: what it settles from then on does not count.
+
+    The server looks, for a worker may be done before a client has heard of it. Answers false where nobody has had the
+    job after so long. Inside a transaction, which the worker's settling waits for.
+    """
+    conn.execute("SELECT set_config('chaos.job_id', %s, true)", [job_id])
+    conn.execute("SELECT set_config('chaos.until', (clock_timestamp() + %s * interval '1 s')::text, true)", [longest_s])
+    conn.execute(
+        """
+        DO $$
+        BEGIN
+            WHILE clock_timestamp() < current_setting('chaos.until')::timestamptz LOOP
+                UPDATE jobs SET lease_token = gen_random_uuid()
+                WHERE id = current_setting('chaos.job_id')::uuid
+                    AND state = 'processing' AND lease_until > clock_timestamp();
+                EXIT WHEN FOUND;
+                PERFORM pg_sleep(0.0005);
+            END LOOP;
+        END
+        $$"""
+    )
     row = conn.execute(
-        "SELECT true FROM jobs WHERE id = %(id)s AND state = 'processing' AND lease_until > now()", {"id": job_id}
+        "SELECT true FROM jobs WHERE id = %(id)s AND state = 'processing' AND lease_until > clock_timestamp()",
+        {"id": job_id},
     ).fetchone()
     return row is not None
 

@@ -3,9 +3,11 @@
 import json
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 
+import psycopg
 import pytest
 from psycopg import Connection
 
@@ -14,8 +16,11 @@ from emulator.log.logbook import LogBook
 from emulator.switches import Switches
 from local.chaos import Switch
 from local.faulty_invoker import FaultyInvoker, Poison
+from local.repository import take_away
 from skincare.jobs.envelope import Envelope
-from tests.support.ledger import claim_one, enqueue
+from skincare.jobs.repository import lease
+from skincare.jobs.retry import Completed
+from tests.support.ledger import claim_one, enqueue, new_token, row
 from tests.support.local_system import TIMEOUT, pids_of, pool_of, sample, wait_for
 
 
@@ -84,6 +89,17 @@ class TestAPoisonedJob:
             worker = FaultyInvoker(pool, switches=switches, poison=poison, log=log)
             assert json.loads(worker.invoke(batch(job.job_id), timeout=TIMEOUT))["pid"] > 0
         assert poison.among(["next"]) == "next"
+
+    def test_is_not_settled_by_a_worker_that_was_about_to(self, conn: Connection, database_url: str) -> None:
+        for _ in range(20):
+            job, token = enqueue(conn), new_token()
+            with ThreadPoolExecutor(1) as pool, psycopg.connect(database_url) as ledger:
+                taken = pool.submit(take_away, ledger, str(job.job_id), longest_s=20)
+                claim_one(conn, job.job_id, token=token)
+                assert taken.result()
+                ledger.commit()
+            assert not lease.settle(conn, {job.job_id: Completed()}, token=token)
+            assert row(conn, job.job_id)["state"] == "processing"
 
 
 class TestADuplicateDelivery:
