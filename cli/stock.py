@@ -6,26 +6,17 @@ from uuid import uuid4
 
 import typer
 
-from cli.oncall import LOCAL, AsJson, OnCall, Stage, typed
-from cli.parameters import Reason, parsed_by
+from cli.oncall import LOCAL, AsJson, Exit, OnCall, Stage, end, typed
+from cli.parameters import Reason, as_field, parsed_by
 from cli.tables import print_json, print_said, print_table
 from skincare.identifiers import read_sku
-from skincare.text import flaw
 
 if TYPE_CHECKING:
-    from skincare.inventory.models import Movement
+    from skincare.inventory.models import Movement, Stock
 
 app = typer.Typer(no_args_is_help=True, help="What stands on the shelf, and what moved it.")
 
 _MOST_UNITS = 1_000_000_000
-
-
-def _key(text: str) -> str:
-    if not text.strip() or len(text) > 255:
-        raise ValueError("must be 1 to 255 characters")
-    if message := flaw(text):
-        raise ValueError(message)
-    return text
 
 
 SkuArgument = Annotated[str, typer.Argument(metavar="SKU", parser=parsed_by(read_sku), help="The product's SKU.")]
@@ -55,7 +46,7 @@ def adjust(
     key: Annotated[
         str | None,
         typer.Option(
-            parser=parsed_by(_key),
+            callback=as_field("StockKey"),
             help="The same key again adjusts nothing.",
             show_default=False,
         ),
@@ -97,6 +88,8 @@ def movements(
     found: list[Movement] = []
     while len(found) < limit:
         page = oncall.ask(typed(ListMovements, sku=sku, before=before, limit=min(limit - len(found), MOST_JOBS)))
+        if page is None:
+            end(Exit.NOT_ALL, "There is no such product.")
         found += page.movements
         if not page.more:
             break
@@ -124,8 +117,10 @@ def movements(
     )
 
 
-def _print(stock: object, *, as_json: bool) -> None:
-    values = asdict(stock)  # type: ignore[call-overload]
+def _print(stock: "Stock | None", *, as_json: bool) -> None:
+    if stock is None:
+        end(Exit.NOT_ALL, "There is no such product.")
+    values = asdict(stock)
     if as_json:
         print_json(values)
     else:

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
-from oncall.request import MOST_JOBS, ChangeRequest, OneLine, Query, Reason, RowId
-from skincare.identifiers import Sku, read_sku
+from oncall.request import MOST_JOBS, ChangeRequest, Query, Reason, RowId, SkuText, StockKey
+from skincare.identifiers import Sku
 from skincare.inventory.models import MovementPage, Stock
 
 if TYPE_CHECKING:
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 MOST_UNITS = 1_000_000_000
 
-SkuText = Annotated[str, AfterValidator(read_sku)]
-StockKey = Annotated[str, Field(min_length=1, max_length=255), OneLine]
 Delta = Annotated[int, Field(ge=-MOST_UNITS, le=MOST_UNITS)]
 
 

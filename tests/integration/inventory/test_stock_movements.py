@@ -212,7 +212,7 @@ def test_orders_cancellations_and_corrections_at_once_lose_and_make_no_unit(
         rng, corrected = random.Random(f"{random_seed}-{worker}"), 0
         with psycopg.connect(database_url, autocommit=True) as own:
             for number in range(each):
-                user, lines = make_user_id(), {sku: rng.randint(1, 3) for sku in rng.sample(skus, 2)}
+                user, lines = make_user_id(), {str(sku): rng.randint(1, 3) for sku in rng.sample(skus, 2)}
                 try:
                     placed = make_order(own, user_id=user, lines=lines).order.order_number
                 except CheckoutRefused:

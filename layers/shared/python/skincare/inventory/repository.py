@@ -3,11 +3,11 @@
 from typing import Any
 
 from psycopg import Connection
-from psycopg.rows import class_row, dict_row
+from psycopg.rows import dict_row
 
 from skincare.identifiers import Sku
 from skincare.inventory.errors import StockKeyReused, StockNegative
-from skincare.inventory.models import Move, Moved, Movement, Stock
+from skincare.inventory.models import Move, Moved, Movement, Reason, Stock
 
 
 def find(conn: Connection, sku: Sku) -> Stock | None:
@@ -27,7 +27,7 @@ def find(conn: Connection, sku: Sku) -> Stock | None:
 
 def movements(conn: Connection, sku: Sku, *, before: int | None, limit: int) -> list[Movement]:
     """Return a product's newest movements, those with a lower number than `before`."""
-    cur = conn.cursor(row_factory=class_row(Movement)).execute(
+    cur = conn.cursor(row_factory=dict_row).execute(
         """
         SELECT m.id, m.created_at AS at, m.reason, m.on_hand_delta AS on_hand, m.reserved_delta AS reserved,
             o.order_number, m.reference, m.lot, m.expires_on, m.moved_by, m.key
@@ -36,7 +36,7 @@ def movements(conn: Connection, sku: Sku, *, before: int | None, limit: int) -> 
         ORDER BY m.id DESC LIMIT %(limit)s""",
         {"sku": sku, "before": before, "limit": limit},
     )
-    return cur.fetchall()
+    return [Movement(**row | {"reason": Reason(row["reason"])}) for row in cur]
 
 
 def move(conn: Connection, move: Move) -> Moved | None:

@@ -1,15 +1,6 @@
 -- Version 1.
 --
--- A new product's stock is its first movement. Who says only what may be sold has all of it on the shelf: a release
--- that knows no shelf, too.
-CREATE OR REPLACE FUNCTION products_take_their_shelf() RETURNS trigger
-LANGUAGE plpgsql AS $$
-BEGIN
-    NEW.on_hand := coalesce(NEW.on_hand, NEW.stock);
-    RETURN NEW;
-END
-$$;
-
+-- A new product's stock is its first movement.
 CREATE OR REPLACE FUNCTION products_begin_with_a_movement() RETURNS trigger
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -19,9 +10,6 @@ BEGIN
     RETURN NULL;
 END
 $$;
-
-CREATE OR REPLACE TRIGGER products_shelf BEFORE INSERT ON products
-FOR EACH ROW EXECUTE FUNCTION products_take_their_shelf();
 
 CREATE OR REPLACE TRIGGER products_first_movement AFTER INSERT ON products
 REFERENCING NEW TABLE AS new_products
