@@ -387,7 +387,8 @@ def money_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, 
         (findings, "count_open"): lambda: findings.count_open(conn),
         (findings, "settle"): lambda: findings.settle(conn, 1),
         (findings, "reopen"): lambda: findings.reopen(conn, 1),
-        (reconciliation, "attempts_to_ask"): lambda: reconciliation.attempts_to_ask(conn, limit=10),
+        (reconciliation, "gateways_to_ask"): lambda: reconciliation.gateways_to_ask(conn),
+        (reconciliation, "attempts_to_ask"): lambda: reconciliation.attempts_to_ask(conn, "doku", limit=10),
         (reconciliation, "mark_asked"): lambda: reconciliation.mark_asked(conn, [attempt]),
     }
 

@@ -40,7 +40,7 @@ def acknowledged(conn: Connection, *, limit: int) -> list[AcknowledgedGroup]:
         SELECT j.job_type, coalesce(j.error_class, 'Unknown') AS error_class, count(*)::integer AS count,
             a.claimed_identity AS by, a.reason, min(a.acknowledged_at) AS since, min(a.expires_at) AS until
         FROM jobs j JOIN dead_letter_acknowledgements a ON a.job_id = j.id AND a.dead_letter_no = j.dead_letter_no
-        WHERE j.state = 'dead_letter' AND a.expires_at > now()
+        WHERE j.id = ANY (ARRAY(SELECT job_id FROM dead_jobs)) AND j.state = 'dead_letter' AND a.expires_at > now()
         GROUP BY j.job_type, coalesce(j.error_class, 'Unknown'), a.claimed_identity, a.reason
         ORDER BY min(a.expires_at), 1, 2, 4, 5 LIMIT %(limit)s""",
         {"limit": limit},

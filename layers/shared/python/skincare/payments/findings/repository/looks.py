@@ -15,7 +15,10 @@ _MOST_FINDINGS = 200
 
 
 def of_events(conn: Connection) -> Piece:
-    """Look at payment events that wait, and at those that were given up though their order is here, and at refunds."""
+    """Look at payment events that wait, and at those that were given up though their order is here, and at refunds.
+
+    Orders are looked up one by one: without statistics, as after a restore, a join would read all of them.
+    """
     cur = conn.cursor(row_factory=class_row(Finding))
     cur.execute(
         """
@@ -31,19 +34,22 @@ def of_events(conn: Connection) -> Piece:
             -- Somebody gave it up because it had no order, and now it has one: a restored database, a late answer.
             SELECT 'paid_event_set_aside', e.id::text, e.order_number
             FROM set_aside_events s JOIN payment_events e ON e.id = s.event_id
-            JOIN orders o ON o.order_number = e.order_number
-            WHERE s.set_aside_at > now() - %(look_back)s AND e.status = 'paid' AND NOT EXISTS (
+            WHERE s.set_aside_at > now() - %(look_back)s AND e.status = 'paid' AND e.id = ANY (ARRAY(
+                SELECT n.event_id FROM set_aside_events n WHERE n.set_aside_at > now() - %(look_back)s
+            )) AND (SELECT o.id FROM orders o WHERE o.order_number = e.order_number) IS NOT NULL AND NOT EXISTS (
                 SELECT 1 FROM payments p
                 WHERE p.gateway = e.gateway AND p.transaction_id = e.transaction_id AND p.event_id IS NOT NULL
             )
             ORDER BY s.set_aside_at LIMIT %(limit)s
         ) UNION ALL (
-            SELECT 'refund_not_booked', r.key, o.order_number FROM refunds r JOIN orders o ON o.id = r.order_id
+            SELECT 'refund_not_booked', r.key, (SELECT o.order_number FROM orders o WHERE o.id = r.order_id)
+            FROM refunds r
             WHERE r.state IN ('requested', 'sent') AND r.created_at < now() - %(unbooked)s
             ORDER BY r.created_at LIMIT %(limit)s
         ) UNION ALL (
             -- Until its job is run again or discarded: who asked for it believes that the money goes back.
-            SELECT 'refund_refused', r.key, o.order_number FROM refunds r JOIN orders o ON o.id = r.order_id
+            SELECT 'refund_refused', r.key, (SELECT o.order_number FROM orders o WHERE o.id = r.order_id)
+            FROM refunds r
             WHERE r.state = 'refused' AND r.created_at > now() - %(look_back)s AND EXISTS (
                 SELECT 1 FROM job_keys k WHERE k.unique_key = 'send_refund:' || r.key
             )
