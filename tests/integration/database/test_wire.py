@@ -20,6 +20,8 @@ from skincare.customers.models import RequestKind
 from skincare.database.connection import Database, StaticCredentials
 from skincare.deployment.queues import QueueName
 from skincare.identifiers import UserId, new_job_id, new_order_number, uuid7
+from skincare.inventory import repository as inventory
+from skincare.inventory.models import Move, Reason
 from skincare.invoices import repository as invoices
 from skincare.invoices.credit_notes import repository as credit_notes
 from skincare.invoices.credit_notes.models import CreditNote
@@ -85,6 +87,11 @@ def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], 
         (carts, "remove_item"): lambda: carts.remove_item(conn, user, make_product(seed).sku),
         (catalog, "find"): lambda: catalog.find(conn, product.sku),
         (catalog, "list_after"): lambda: catalog.list_after(conn, "", limit=10),
+        (inventory, "find"): lambda: inventory.find(conn, product.sku),
+        (inventory, "movements"): lambda: inventory.movements(conn, product.sku, before=None, limit=1),
+        (inventory, "move"): lambda: inventory.move(
+            conn, Move(sku=product.sku, on_hand=1, reason=Reason.RECEIVED, key=str(uuid7()), moved_by="me")
+        ),
         (notifications, "load_context"): lambda: notifications.load_context(
             conn, order.order_number, Notice(NotificationType.REFUND, 1)
         ),
