@@ -412,6 +412,13 @@ class TestProviderThatRefusesEverything:
         assert not self.hold(conn)
         assert pauses.active(conn) == before
 
+    def test_lengthens_no_pause_by_a_person_that_is_over(self, conn: Connection) -> None:
+        ledger.pause(conn, "provider", "ses", lasts=ledger.MINUTE)
+        ledger.let_pass(conn, 5 * ledger.MINUTE)
+        assert self.hold(conn)
+        (pause,) = pauses.active(conn)
+        assert pause.paused_by == "system"
+
     def test_becomes_a_persons_who_pauses_it_for_longer(self, conn: Connection) -> None:
         self.hold(conn)
         assert ledger.pause(conn, "provider", "ses") == "extended"
