@@ -119,6 +119,10 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(what="suppressed_recipients", why="an address that bounces stays suppressed until a person lifts it"),
     Rule(what="products", why="what orders name"),
+    Rule(what="product_details", why="part of the product"),
+    Rule(what="product_search", why="a row goes when its product is not active any more"),
+    Rule(what="search_words", why="few and short: words by which a misspelt one is recognised"),
+    Rule(what="search_synonyms", why="what the shop's words are called otherwise"),
     Rule(what="schema_migrations", why="how the tables came to be"),
     Rule(what="schema_functions", why="which functions are installed"),
 )
