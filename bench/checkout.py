@@ -207,7 +207,10 @@ def hot_product(bench: BenchEnvironment, effort: Effort) -> Iterator[Figure]:
             aim=at_least(0.5),
         )
         wrong = oversold(database.owner)
-        database.owner.execute("UPDATE products SET stock = %s WHERE id = 1", [_SCARCE])
+        database.owner.execute(
+            "UPDATE products SET on_hand = on_hand + %(units)s - stock, stock = %(units)s WHERE id = 1",
+            {"units": _SCARCE},
+        )
         fill_carts(database.owner, "scarce", clients=_MANY, each=20, hot=True)
         outcome = clients.shop(Shopping(database.url, "one statement", "scarce", 20, scarce=True))
         yield Figure(

@@ -40,7 +40,10 @@ def statement_per_trip(conn: Connection, user_id: UserId) -> None:
             )
             if stock < quantity:
                 raise CheckoutRefused
-            conn.execute("UPDATE products SET stock = stock - %s WHERE id = %s", [quantity, product_id])
+            conn.execute(
+                "UPDATE products SET stock = stock - %s, stock_version = stock_version + 1 WHERE id = %s",
+                [quantity, product_id],
+            )
             products.append((product_id, sku, name, price, quantity))
         (order_id,) = one(
             "INSERT INTO orders (order_number, user_id, cart_version, total_rupiah, email, locale, request_id)"
@@ -58,6 +61,11 @@ def statement_per_trip(conn: Connection, user_id: UserId) -> None:
                 "INSERT INTO order_items (order_id, product_id, sku, name, unit_price_rupiah, quantity)"
                 " VALUES (%s, %s, %s, %s, %s, %s)",
                 [order_id, *product],
+            )
+            conn.execute(
+                "INSERT INTO stock_movements (product_id, on_hand_delta, reserved_delta, reason, order_id, moved_by)"
+                " VALUES (%s, 0, %s, 'sold', %s, 'shop')",
+                [product[0], product[-1], order_id],
             )
         conn.execute("DELETE FROM cart_items WHERE user_id = %s", [user_id])
         conn.execute(

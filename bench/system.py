@@ -146,7 +146,9 @@ def _system() -> Iterator[Shop]:
         assert running is not None
         assert secrets is not None
         with psycopg.connect(running.database_url) as conn:
-            conn.execute("UPDATE products SET stock = %s", [PLENTY])
+            conn.execute(
+                "UPDATE products SET on_hand = on_hand + %(units)s - stock, stock = %(units)s", {"units": PLENTY}
+            )
             skus = [row[0] for row in conn.execute("SELECT sku FROM products ORDER BY sku")]
             conn.commit()
             conn.autocommit = True

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from cli import chaos, customer, dlq, jobs, mail, payments, webhook
+from cli import chaos, customer, dlq, jobs, mail, payments, stock, webhook
 from cli.order import order
 from cli.outbox import outbox
 from cli.parameters import PlainGroup
@@ -31,6 +31,7 @@ app.add_typer(dlq.app, name="dlq")
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(mail.app, name="mail")
 app.add_typer(payments.app, name="payments")
+app.add_typer(stock.app, name="stock")
 app.add_typer(webhook.app, name="webhook")
 app.command()(order)
 app.command()(outbox)

@@ -10,6 +10,7 @@ from oncall.request import ChangeRequest, Query, Request
 from skincare.app import App
 from skincare.customers.errors import ExportNotReady
 from skincare.errors import TransientError
+from skincare.inventory.errors import StockKeyReused, StockNegative
 from skincare.observability import describe, logger, trace
 from skincare.operations.changes import Changes
 from skincare.operations.errors import NothingToPause, RecipientSuppressed
@@ -17,6 +18,8 @@ from skincare.operations.models import Caller
 from skincare.operations.queries import Queries
 from skincare.orders.errors import OrderUnknown
 from skincare.payments.errors import RefundNotPossible
+
+_NOT_POSSIBLE = (ExportNotReady, OrderUnknown, RecipientSuppressed, RefundNotPossible, StockKeyReused, StockNegative)
 
 
 def answer(event: object, app: Callable[[], App], *, invocation_id: str) -> dict[str, Any]:
@@ -31,7 +34,7 @@ def answer(event: object, app: Callable[[], App], *, invocation_id: str) -> dict
         found = _do(request, app(), invocation_id)
     except NothingToPause as error:
         return refusal("request_malformed", "The request is malformed; nothing was done.", error.fields)
-    except (ExportNotReady, OrderUnknown, RecipientSuppressed, RefundNotPossible) as error:
+    except _NOT_POSSIBLE as error:
         logger.warning("oncall.not_possible", operation=operation, error=describe(error))
         return refusal("not_possible", f"{str(error)[:1].upper()}{str(error)[1:]}.")
     except TransientError as error:

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from skincare.addresses import parse_email
 from skincare.errors import InvalidInput
-from skincare.identifiers import REFUND_KEY_PATTERN, JobId, read_order_number
+from skincare.identifiers import REFUND_KEY_PATTERN, STOCK_KEY_PATTERN, JobId, read_order_number, read_sku
 from skincare.operations.models import Change
 from skincare.text import filled_line
 
@@ -39,6 +39,8 @@ RefundKey = Annotated[str, Field(pattern=REFUND_KEY_PATTERN)]
 TransactionId = Annotated[str, Field(min_length=1, max_length=128), OneLine]
 Email = Annotated[str, Field(max_length=320), AfterValidator(_spelling)]
 SuppressionReason = Annotated[str, Field(min_length=1, max_length=500), OneLine]
+StockKey = Annotated[str, Field(pattern=STOCK_KEY_PATTERN)]
+SkuText = Annotated[str, AfterValidator(read_sku)]
 Name = Annotated[str, Field(min_length=1, max_length=100), OneLine]
 Who = Annotated[str, Field(min_length=1, max_length=320), OneLine]
 

@@ -13,6 +13,7 @@ from oncall import (
     pause_requests,
     payment_requests,
     retention_requests,
+    stock_requests,
 )
 from oncall.refusals import RequestRefused, broken_rules
 from oncall.request import Request
@@ -25,6 +26,7 @@ _MODULES = (
     pause_requests,
     payment_requests,
     retention_requests,
+    stock_requests,
 )
 
 REQUESTS: tuple[type[Request], ...] = tuple(

@@ -13,7 +13,7 @@ PRODUCT = ("layers/", "functions/", "local/", "cli/")
 NAMED = re.compile(r"^CREATE OR REPLACE (?:FUNCTION (\w+)\(|TRIGGER (\w+)\b)", re.MULTILINE)
 BODY = re.compile(r"AS \$\$(.*?)\$\$;", re.DOTALL)
 
-INSERTING = {"enqueue_job", "enqueue_jobs", "jobs_keep_schedule"}
+INSERTING = {"products_begin_with_a_movement", "enqueue_job", "enqueue_jobs", "jobs_keep_schedule"}
 """They insert into tables without foreign keys and read none."""
 
 FILES = {each.name.removesuffix(".sql"): each for each in functions()}

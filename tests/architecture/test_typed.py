@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from cli.main import app as cli
-from skincare.identifiers import read_order_number
+from skincare.identifiers import read_order_number, read_sku
 from skincare.moments import read_moment, read_span
 from skincare.money import read_rupiah
 from tests.architecture.tree import python_modules, text_of, tracked_files
@@ -21,6 +21,7 @@ READERS = {
     "fee": read_rupiah,
     "before": read_moment,
     "lasts": read_span,
+    "sku": read_sku,
 }
 
 
@@ -81,6 +82,6 @@ class TestTheSource:
 def test_every_reader_refuses_without_repeating() -> None:
     for reader in READERS.values():
         with pytest.raises(ValueError, match=r"^must be ") as refusal:
-            reader("canary")
+            reader("canary!")
         assert "canary" not in str(refusal.value)
         assert inspect.getdoc(reader)

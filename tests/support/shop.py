@@ -27,6 +27,52 @@ def stock(conn: Connection, sku: str) -> int:
     return int(row[0])
 
 
+def set_stock(conn: Connection, units: int) -> None:
+    """Let so many units of every product be for sale."""
+    with conn.transaction():
+        conn.execute(
+            "INSERT INTO stock_movements (product_id, on_hand_delta, reserved_delta, reason, moved_by)"
+            " SELECT id, %(units)s - stock, 0, 'counted', 'test' FROM products ORDER BY id",
+            {"units": units},
+        )
+        conn.execute(
+            "UPDATE products SET on_hand = on_hand + %(units)s - stock, stock = %(units)s,"
+            " stock_version = stock_version + 1",
+            {"units": units},
+        )
+
+
+def stock_differs(conn: Connection) -> list[str]:
+    """Return the products whose numbers are not the sums of their movements."""
+    rows = conn.execute(
+        """
+        SELECT p.sku FROM products p
+        WHERE (p.on_hand, p.on_hand - p.stock) <> (
+            SELECT coalesce(sum(m.on_hand_delta), 0)::integer, coalesce(sum(m.reserved_delta), 0)::integer
+            FROM stock_movements m WHERE m.product_id = p.id
+        )
+        ORDER BY p.sku"""
+    ).fetchall()
+    return [sku for (sku,) in rows]
+
+
+def reserved_differs(conn: Connection) -> list[str]:
+    """Return the products of which not exactly that is reserved what orders hold and was not shipped."""
+    rows = conn.execute(
+        """
+        SELECT p.sku FROM products p
+        WHERE (p.on_hand - p.stock) <> (
+            SELECT coalesce(sum(i.quantity), 0) FROM order_items i JOIN orders o ON o.id = i.order_id
+            WHERE i.product_id = p.id AND o.status NOT IN ('cancelled', 'expired') AND o.restocked_at IS NULL
+        ) + (
+            SELECT coalesce(sum(m.reserved_delta), 0) FROM stock_movements m
+            WHERE m.product_id = p.id AND m.reason = 'shipped'
+        )
+        ORDER BY p.sku"""
+    ).fetchall()
+    return [sku for (sku,) in rows]
+
+
 def set_price(conn: Connection, sku: str, price_rupiah: int) -> None:
     conn.execute("UPDATE products SET price_rupiah = %s WHERE sku = %s", [price_rupiah, sku])
 

@@ -50,6 +50,7 @@ NEEDED_BY: dict[str, tuple[ModuleType, str]] = {
     "refunds_order_id_idx": (refunds, "book"),
     "refunds_refused_idx": (looks, "of_events"),
     "search_words_trigrams_idx": (search, "nearest_words"),
+    "stock_movements_order_idx": (orders, "cancel"),
     "set_aside_events_at_idx": (events, "newest_set_aside"),
 }
 """The statement that an index is for; those of a rule (primary keys, UNIQUE) are needed by the rule."""

@@ -35,9 +35,10 @@ EVIDENCE = (
     "suppressed_recipients",
     "customer_requests",
     "job_pauses",
+    "products",
+    "stock_movements",
 )
 DELETED_FROM = {
-    "products",
     "carts",
     "cart_items",
     "job_schedule",

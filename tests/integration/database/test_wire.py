@@ -22,6 +22,8 @@ from skincare.customers.models import RequestKind
 from skincare.database.connection import Database, StaticCredentials
 from skincare.deployment.queues import QueueName
 from skincare.identifiers import UserId, new_job_id, new_order_number, uuid7
+from skincare.inventory import repository as inventory
+from skincare.inventory.models import Move, Reason
 from skincare.invoices import repository as invoices
 from skincare.invoices.credit_notes import repository as credit_notes
 from skincare.invoices.credit_notes.models import CreditNote
@@ -93,6 +95,11 @@ def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], 
         (search, "page"): lambda: _pages_of_a_search(conn),
         (search, "count_facets"): lambda: search.count_facets(conn, search.Match(Search(q="x"), query="'x'")),
         (search, "suggest"): lambda: search.suggest(conn, "'serum'", limit=8),
+        (inventory, "find"): lambda: inventory.find(conn, product.sku),
+        (inventory, "movements"): lambda: inventory.movements(conn, product.sku, before=None, limit=1),
+        (inventory, "move"): lambda: inventory.move(
+            conn, Move(sku=product.sku, on_hand=1, reason=Reason.RECEIVED, key=str(uuid7()), moved_by="me")
+        ),
         (notifications, "load_context"): lambda: notifications.load_context(
             conn, order.order_number, Notice(NotificationType.REFUND, 1)
         ),
@@ -388,7 +395,8 @@ def money_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, 
         (findings, "count_open"): lambda: findings.count_open(conn),
         (findings, "settle"): lambda: findings.settle(conn, 1),
         (findings, "reopen"): lambda: findings.reopen(conn, 1),
-        (reconciliation, "attempts_to_ask"): lambda: reconciliation.attempts_to_ask(conn, limit=10),
+        (reconciliation, "gateways_to_ask"): lambda: reconciliation.gateways_to_ask(conn),
+        (reconciliation, "attempts_to_ask"): lambda: reconciliation.attempts_to_ask(conn, "doku", limit=10),
         (reconciliation, "mark_asked"): lambda: reconciliation.mark_asked(conn, [attempt]),
     }
 

@@ -16,6 +16,7 @@ from tests.support import crash_process
 from tests.support.crash_shop import Shop, shop
 from tests.support.forked import Forked
 from tests.support.randomness import Times
+from tests.support.shop import set_stock
 
 __all__ = ["shop"]
 
@@ -90,7 +91,7 @@ def test_a_worker_killed_at_random_loses_nothing_and_completes_nothing_twice(
     shop: Shop, times: Times, random_seed: int
 ) -> None:
     kills, orders = times(short=10, long=50), times(short=50, long=150)
-    shop.conn.execute("UPDATE products SET stock = 1000")
+    set_stock(shop.conn, 1000)
     for number in range(orders):
         shop.place(f"user-{number}")
     killer = Forked(worker_kills.main, kills, random_seed, environ={**os.environ, **shop.environ})

@@ -291,17 +291,22 @@ class JobProtocol(RuleBasedStateMachine):
             else:
                 self.source.nack([(message, timedelta(seconds=5))])
 
-    @rule(batch=batches, ends=st.sampled_from(["commits", "commits", "fails", "dies"]))
+    @rule(batch=batches, ends=st.sampled_from(["commits", "commits", "leaves", "fails", "dies"]))
     def end_together(self, batch: ClaimedBatch, ends: str) -> None:
         """A batch handler settles in the transaction of its effects: where one lease is lost, none of its jobs ends."""
         if not batch.running:
             return
         before = self._rows()
+        handled = batch.running
+        if ends == "leaves":
+            # Those run by themselves, later or never.
+            handled = set([job_id for job_id in self.jobs if job_id in batch.running][::2])
+        commits = ends in {"commits", "leaves"}
         with self.conn.transaction() as transaction:
-            hit = lease.settle(self.conn, dict.fromkeys(batch.running, Completed()), token=batch.token)
-            if ends != "commits" or hit != batch.running:
+            hit = lease.settle(self.conn, dict.fromkeys(handled, Completed()), token=batch.token)
+            if not commits or hit != handled:
                 raise psycopg.Rollback(transaction)
-        if ends != "commits" or hit != batch.running:
+        if not commits or hit != handled:
             assert self._rows() == before
             if ends == "fails":
                 self.settle(batch, "busy")

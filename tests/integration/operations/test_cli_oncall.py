@@ -24,7 +24,7 @@ from skincare.jobs.repository import lease, operations, quarantine
 from skincare.jobs.retry import Completed
 from skincare.moments import iso, read_moment, shown
 from tests.support import ledger
-from tests.support.factories import make_order
+from tests.support.factories import make_order, make_product
 from tests.support.http import NOWHERE, make_app
 from tests.support.oncall import ME, InProcess, audit, dead_job
 from tests.support.payments import new_order, take_in, tell
@@ -479,3 +479,40 @@ class TestThePace:
 )
 def test_a_duration_is_told_in_its_two_largest_units(seconds: float, text: str) -> None:
     assert duration(seconds) == text
+
+
+class TestStock:
+    def test_is_shown_and_corrected_once_for_each_key(self, run: Run, conn: Connection) -> None:
+        sku = make_product(conn, stock=10).sku
+        make_order(conn, lines={sku: 2})
+        assert as_json(run("stock", "show", sku.lower(), "--json")) == {
+            "sku": sku,
+            "available": 8,
+            "on_hand": 10,
+            "reserved": 2,
+            "version": 2,
+        }
+        for _ in range(2):
+            result = run("stock", "adjust", sku, "--delta", "-3", "--key", "shelf/1", "--reason", "broken", "--json")
+            assert as_json(result)["available"] == 5
+        assert len(audit(conn)) == 1
+        moved = as_json(run("stock", "movements", sku, "--json"))
+        assert [(each["reason"], each["on_hand"], each["reserved"]) for each in moved] == [
+            ("correction", -3, 0),
+            ("sold", 0, 2),
+            ("received", 10, 0),
+        ]
+        assert moved[0]["reference"] == "broken"
+        assert len(as_json(run("stock", "movements", sku, "--limit", 2, "--json"))) == 2
+
+    def test_below_what_orders_hold_is_refused_with_the_numbers(self, run: Run, conn: Connection) -> None:
+        sku = make_product(conn, stock=3).sku
+        make_order(conn, lines={sku: 2})
+        result = run("stock", "adjust", sku, "--delta", -2, "--reason", "lost")
+        assert result.exit_code == 1
+        assert "3 on the shelf, 2 of them reserved and 1 for sale" in " ".join(result.stderr.split())
+        assert as_json(run("stock", "show", sku, "--json"))["available"] == 1
+
+    def test_of_an_unknown_product_ends_with_1(self, run: Run) -> None:
+        for command in (["show"], ["movements"], ["adjust", "--delta", 1, "--reason", "x"]):
+            assert run("stock", *command, "NOBODY").exit_code == 1

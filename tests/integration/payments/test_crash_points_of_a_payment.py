@@ -16,6 +16,7 @@ from tests.support.forked import Forked
 from tests.support.invoices import numbers, text_of
 from tests.support.payments import KNOWN, order_status, payments
 from tests.support.randomness import Times
+from tests.support.shop import set_stock
 from tests.support.webhooks import NOW, webhook_of
 
 __all__ = ["shop"]
@@ -97,7 +98,7 @@ def test_payments_in_batches_of_workers_that_are_killed_at_random_are_applied_on
     shop: Shop, times: Times, random_seed: int
 ) -> None:
     kills, count = times(short=8, long=40), times(short=30, long=120)
-    shop.conn.execute("UPDATE products SET stock = 1000")
+    set_stock(shop.conn, 1000)
     orders = [place(shop, f"user-{number}") for number in range(count)]
     shop.come_to_rest()
     for number in orders:

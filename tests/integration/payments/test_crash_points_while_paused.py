@@ -24,6 +24,7 @@ from tests.support.invoices import numbers
 from tests.support.payments import order_status, payments
 from tests.support.randomness import Times
 from tests.support.retention import prune_all
+from tests.support.shop import set_stock
 
 __all__ = ["shop"]
 
@@ -117,7 +118,7 @@ def test_payments_are_applied_once_by_workers_that_are_killed_at_random_while_pa
     shop: Shop, database_url: str, owner_url: str, times: Times, random_seed: int
 ) -> None:
     kills, count = times(short=8, long=40), times(short=30, long=120)
-    shop.conn.execute("UPDATE products SET stock = 1000")
+    set_stock(shop.conn, 1000)
     orders = [place(shop, f"user-{number}") for number in range(count)]
     shop.come_to_rest()
     for number in orders:

@@ -12,8 +12,10 @@ from skincare.identifiers import OrderNumber, UserId
 from skincare.jobs.catalog import ReconcilePayments
 from skincare.orders import repository as orders
 from skincare.payments.errors import GatewayRefused, GatewayUnavailable, ReconciliationUnfinished
+from skincare.payments.expiry.repository import KnownAttempt
 from skincare.payments.findings.repository import findings
 from skincare.payments.models import EventStatus
+from skincare.payments.reconciliation import service
 from skincare.payments.refunds.models import RefundRequest
 from tests.fakes.gateway_client import report_of
 from tests.support.factories import make_order
@@ -254,6 +256,37 @@ class TestTheGateways:
             reconcile(app)
         reconcile(app)
         assert len(client.asked) == 1
+
+    @pytest.mark.parametrize("attempts", [1, 25])
+    def test_that_do_not_answer_are_not_in_the_way_of_others(
+        self, app: App, conn: Connection, closed: OrderNumber, attempts: int
+    ) -> None:
+        """Also one that the shop has left, of which there are more attempts than a run has room for."""
+        app, client = asking(app)
+        for attempt_no in range(2, 2 + attempts):
+            start_attempt(conn, closed, attempt_no, expires_in=-2 * HOUR, gateway="xendit")
+        conn.execute("UPDATE payment_attempts SET created_at = now() - interval '1 day' WHERE gateway = 'xendit'")
+        gateway_says(client, f"{closed}.1")
+        with pytest.raises(GatewayUnavailable):
+            reconcile(app)
+        assert [attempt.attempt_no for attempt in client.asked] == [1]
+        run_jobs(app)
+        assert [kind for kind, *_ in anomalies(conn)] == ["order_closed"]
+
+    def test_that_answer_slowly_leave_the_others_their_turn(
+        self, app: App, conn: Connection, closed: OrderNumber, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        start_attempt(conn, closed, 2, expires_in=-2 * HOUR, gateway="xendit")
+        asked: list[str] = []
+
+        def ask(known: KnownAttempt, **_: object) -> int:
+            asked.append(known.gateway)
+            return 0
+
+        monkeypatch.setattr(service, "_ask", ask)
+        for _ in range(64):
+            reconcile(app)
+        assert set(asked[::2]) == {"standard_webhooks", "xendit"}
 
     def test_that_refuse_to_tell_are_not_in_the_way_of_others(
         self, app: App, conn: Connection, closed: OrderNumber

@@ -22,7 +22,7 @@ from tests.fakes.gateway_client import FakeGatewayClient, report_of
 from tests.support.factories import fill_cart, make_order, make_product
 from tests.support.http import RecordingPublisher, open_app
 from tests.support.payments import anomalies, events, new_order, order_status, payments, run_jobs, take_in, tell
-from tests.support.shop import stock
+from tests.support.shop import set_stock, stock
 from tests.support.timers import OPEN, asking, expire, gateway_says, start_attempt, timer_state
 
 TOTAL = 150_000
@@ -268,7 +268,7 @@ class TestPaymentExpiryAndCancellationAtOnce:
         rounds = 12
         with open_app(database_url, max_connections=3) as app, ThreadPoolExecutor(3) as pool:
             for round_ in range(rounds):
-                conn.execute("UPDATE products SET stock = %s", [STOCK])
+                set_stock(conn, STOCK)
                 user = UserId(f"buyer-{round_}")
                 number = make_order(conn, user_id=user, lines={sku: 2}, note=str(round_)).order.order_number
                 ready = threading.Barrier(3)

@@ -83,6 +83,11 @@ class TestAFullRefund:
         shop.refunded(number)
         shop.conn.execute("UPDATE orders SET restocked_at = NULL")
         shop.conn.execute("UPDATE products SET stock = 8")
+        shop.conn.execute(
+            "INSERT INTO stock_movements (product_id, on_hand_delta, reserved_delta, reason, order_id, moved_by)"
+            " SELECT product_id, 0, -reserved_delta, 'sold', order_id, 'shop' FROM stock_movements"
+            " WHERE reason = 'given_back'"
+        )
         tell(shop.app, number, "failed", f"{number}-two", minute=20)
         assert (order_status(shop.conn, number), shop.left) == ("refunded", 8)
 

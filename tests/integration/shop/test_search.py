@@ -144,9 +144,9 @@ class TestWhatIsFound:
         assert (found(client, brand="Batu"), found(client, q="lumpur")) == ([], ["HAIR-1"])
 
     def test_has_the_price_and_stock_of_this_moment(self, conn: Connection, client: Client) -> None:
-        conn.execute("UPDATE products SET price_rupiah = 1000, stock = 7 WHERE sku = 'SUN-50'")
+        conn.execute("UPDATE products SET price_rupiah = 1000, stock = 2 WHERE sku = 'SUN-50'")
         (hit,) = client.get("/v1/products", "q=sunscreen&max_price_rupiah=1000").body["data"]
-        assert (hit["price_rupiah"], hit["stock"]) == (1000, 7)
+        assert (hit["price_rupiah"], hit["stock"]) == (1000, 2)
 
     def test_shows_both_of_two_changes_at_once(self, conn: Connection, client: Client, database_url: str) -> None:
         """Name and details change in two sessions: the later one does not bring the other's old words back."""
@@ -276,7 +276,7 @@ class TestPages:
             step += 1
             if step <= 5:
                 make_found(conn, f"NEW-{step}", f"Serum baru {step}", price_rupiah=1000 + step % 5, brand="Tirta")
-            conn.execute("UPDATE products SET stock = stock + 1")
+            conn.execute("UPDATE products SET stock = stock - 1 WHERE stock > 0")
             conn.execute("UPDATE products SET name = name WHERE sku LIKE 'S-%'")
         assert [sku for sku in seen if sku.startswith("S-")] == before
         assert len(seen) == len(set(seen))

@@ -4,7 +4,7 @@ import io
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from types import UnionType
 from typing import Any, ClassVar, Union, get_args, get_origin, get_type_hints
 
@@ -42,6 +42,7 @@ OTHERS: Mapping[type, Callable[[str], Any]] = {
     bool: lambda name: name != "more",
     int: lambda _: 123_456_789,
     float: lambda _: 123_456_789.0,
+    date: lambda _: date(2027, 12, 31),
     Sequence: lambda _: [ORDER] * 3,
     Mapping: lambda _: {},
 }
@@ -65,12 +66,15 @@ LISTS = (
     "outbox",
     "payments list",
     "retention",
+    "stock show SERUM-30",
+    "stock movements SERUM-30 --limit 2",
 )
 
 
 def longest(kind: Any, name: str = "") -> Any:
     """Return a value of this type that is as long as there are."""
     arguments = get_args(kind)
+    kind = getattr(kind, "__supertype__", kind)
     origin = get_origin(kind) or kind
     if origin in {Union, UnionType}:
         found = longest(arguments[0], name)

@@ -34,6 +34,8 @@ GOOD = {
     "who": "ani@example.com",
     "request": "1",
     "to": "export.json",
+    "sku": "SERUM-30",
+    "delta": "1",
 }
 """What stands for a parameter that a command cannot do without."""
 BAD = {
@@ -58,6 +60,8 @@ BAD = {
     "reason": ["", "   ", "a\nb", "a\x1b[31m", "a\u202e", "a" * 501],
     "job_type": ["", "a\x00", "a" * 101],
     "error": ["", "a\x00"],
+    "sku": ["", "a b", "a" * 33, "\u00df", "%"],
+    "delta": ["x", "0", "1.5", "1000000001"],
     "key": ["", "a b", "a" * 300],
     "transaction": ["", "a\x1b", "a" * 129],
     "email": ["nobody", ""],

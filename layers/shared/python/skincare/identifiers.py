@@ -22,9 +22,11 @@ ORDER_NUMBER_PATTERN = f"^SKN-{_LETTER}{{5}}-{_LETTER}{{5}}$"
 SKU_PATTERN = "^[A-Z0-9][A-Z0-9-]{0,31}$"
 CREDIT_NOTE_PATTERN = "^CN/[0-9]{4}/[0-9]{6,10}$"
 REFUND_KEY_PATTERN = "^[A-Za-z0-9][A-Za-z0-9-]{0,63}$"
+STOCK_KEY_PATTERN = "^[!-~]{1,255}$"
 UUID_PATTERN = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 """A UUID as `str` writes it."""
 
+_SKU = re.compile("[A-Z0-9][A-Z0-9-]{0,31}")
 _ORDER_NUMBER = re.compile(ORDER_NUMBER_PATTERN)
 _SPOKEN = re.compile(f"(?:SKN)?({_LETTER}{{5}})({_LETTER}{{5}})")
 # The letters that the alphabet lacks because they are taken for these.
@@ -52,6 +54,17 @@ def new_order_number() -> OrderNumber:
     bits = secrets.randbits(50)
     letters = "".join(_ALPHABET[bits >> shift & 31] for shift in range(0, 50, 5))
     return OrderNumber(f"SKN-{letters[:5]}-{letters[5:]}")
+
+
+def read_sku(text: str) -> Sku:
+    """Return the SKU that somebody has typed, in capitals.
+
+    Raises `ValueError`, whose message does not repeat the text.
+    """
+    sku = text.strip().upper()
+    if not text.isascii() or _SKU.fullmatch(sku) is None:
+        raise ValueError("must be a SKU such as SERUM-30: letters, digits and hyphens, at most 32")
+    return Sku(sku)
 
 
 def is_order_number(text: str) -> bool:

@@ -88,6 +88,10 @@ PERSONAL: Mapping[str, Mapping[str, Personal]] = {
         "reason": _staff(_ON_CALL),
         "request": _staff("evidence; it has numbers and never an address or an account"),
     },
+    "stock_movements": {
+        "moved_by": _staff("who counted or corrected"),
+        "reference": _staff("a delivery note, or why"),
+    },
     "quarantined_messages": {
         "body": _kept("a stranger's message on a dead-letter queue; ours carry numbers only"),
         "attributes": _kept("as its body"),
@@ -97,7 +101,8 @@ PERSONAL: Mapping[str, Mapping[str, Personal]] = {
 """The columns that may name a person or lead to one, by table."""
 
 NOT_PERSONAL: Mapping[str, str] = {
-    "products": "id sku name price_rupiah stock created_at",
+    "products": "id sku name price_rupiah stock on_hand stock_version created_at",
+    "stock_movements": ("id product_id on_hand_delta reserved_delta reason order_id lot expires_on key created_at"),
     "carts": "version order_number updated_at",
     "cart_items": "quantity added_at",
     "orders": (

@@ -7,7 +7,9 @@ from uuid import UUID
 from skincare.customers.models import Accounts, CustomerRequests
 from skincare.customers.service import find_accounts, list_requests
 from skincare.database.connection import Database
-from skincare.identifiers import JobId, OrderNumber
+from skincare.identifiers import JobId, OrderNumber, Sku
+from skincare.inventory import repository as inventory
+from skincare.inventory.models import MovementPage, Stock
 from skincare.jobs.catalog import RUN_AGAIN, UNKNOWN_TYPE, RunAgain
 from skincare.jobs.models import JobState
 from skincare.jobs.repository import operations, pauses, quarantine
@@ -140,6 +142,19 @@ class Queries:
     def retention_state(self) -> RetentionState:
         """Return what is kept how long, and what of it has had its time."""
         return retention_state(self._database)
+
+    def stock(self, sku: Sku) -> Stock | None:
+        """Return a product's stock, None where there is no such product."""
+        with self._database.connection() as conn:
+            return inventory.find(conn, sku)
+
+    def movements(self, sku: Sku, *, before: int | None, limit: int) -> MovementPage | None:
+        """Return a page of a product's movements, None where there is no such product."""
+        with self._database.connection() as conn:
+            if inventory.find(conn, sku) is None:
+                return None
+            found = inventory.movements(conn, sku, before=before, limit=limit + 1)
+        return MovementPage(tuple(found[:limit]), more=len(found) > limit)
 
     def accounts(self, who: str) -> Accounts:
         """Return the accounts that an address or an account's own name leads to."""

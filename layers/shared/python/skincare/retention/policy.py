@@ -123,6 +123,7 @@ RULES: tuple[Rule, ...] = (
     Rule(what="product_search", why="a row goes when its product is not active any more"),
     Rule(what="search_words", why="few and short: words by which a misspelt one is recognised"),
     Rule(what="search_synonyms", why="what the shop's words are called otherwise"),
+    Rule(what="stock_movements", kept=BOOKS, why=f"{_BOOKS}: a product's stock is their sum"),
     Rule(what="schema_migrations", why="how the tables came to be"),
     Rule(what="schema_functions", why="which functions are installed"),
 )

@@ -1,4 +1,4 @@
--- Version 3.
+-- Version 4.
 --
 -- Checks out the caller's cart: one call is one transaction and one round trip.
 --
@@ -123,9 +123,12 @@ BEGIN
         INSERT INTO order_items (order_id, product_id, sku, name, unit_price_rupiah, quantity)
         SELECT o.id, l.id, l.sku, l.name, l.price_rupiah, l.quantity FROM ordered o CROSS JOIN line l
     ), taken AS (
-        UPDATE products p SET stock = p.stock - l.quantity
+        UPDATE products p SET stock = p.stock - l.quantity, stock_version = p.stock_version + 1
         FROM line l CROSS JOIN ordered o
         WHERE p.id = ANY (ARRAY(SELECT w.id FROM line w)) AND p.id = l.id
+    ), moved AS (
+        INSERT INTO stock_movements (product_id, on_hand_delta, reserved_delta, reason, order_id, moved_by)
+        SELECT l.id, 0, l.quantity, 'sold', o.id, 'shop' FROM ordered o CROSS JOIN line l
     ), emptied AS (
         DELETE FROM cart_items i WHERE i.user_id = p_user_id AND EXISTS (SELECT FROM ordered)
     )

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import LiteralString
 
 from psycopg import Connection
 from psycopg.rows import class_row
@@ -58,19 +59,27 @@ def unattended(conn: Connection, *, grace: timedelta, limit: int) -> list[Unatte
     return cur.fetchall()
 
 
-def attempts_to_ask(conn: Connection, *, limit: int) -> list[KnownAttempt]:
-    """Return recent attempts that have ended and that nobody asked about since, never asked ones first.
+_TO_ASK: LiteralString = """
+    FROM payment_attempts a JOIN orders o ON o.id = a.order_id
+    WHERE a.created_at > now() - %(ask_back)s AND a.expires_at < now() - %(late)s AND o.status <> 'pending'
+        AND (a.asked_at IS NULL OR a.asked_at < a.expires_at)"""
+"""Recent attempts that have ended and that nobody asked about since. A pending order has its timer for that."""
 
-    An order that is still pending has its timer for that.
-    """
+
+def gateways_to_ask(conn: Connection) -> list[str]:
+    """Return the gateways with attempts to ask about."""
+    rows = conn.execute(f"SELECT DISTINCT a.gateway {_TO_ASK}", {"ask_back": ASK_BACK, "late": _LATE})
+    return [gateway for (gateway,) in rows]
+
+
+def attempts_to_ask(conn: Connection, gateway: str, *, limit: int) -> list[KnownAttempt]:
+    """Return recent attempts at a gateway that have ended and that nobody asked about since, never asked ones first."""
     rows = conn.execute(
-        """
-        SELECT a.gateway, o.order_number, a.attempt_no, a.amount_rupiah, a.expires_at
-        FROM payment_attempts a JOIN orders o ON o.id = a.order_id
-        WHERE a.created_at > now() - %(ask_back)s AND a.expires_at < now() - %(late)s AND o.status <> 'pending'
-            AND (a.asked_at IS NULL OR a.asked_at < a.expires_at)
+        f"""
+        SELECT a.gateway, o.order_number, a.attempt_no, a.amount_rupiah, a.expires_at {_TO_ASK}
+            AND a.gateway = %(gateway)s
         ORDER BY a.asked_at NULLS FIRST, a.created_at LIMIT %(limit)s""",
-        {"ask_back": ASK_BACK, "late": _LATE, "limit": limit},
+        {"ask_back": ASK_BACK, "late": _LATE, "gateway": gateway, "limit": limit},
     )
     return [
         KnownAttempt(gateway, Attempt(OrderNumber(order_number), number, amount, expires_at), is_open=False)

@@ -3,6 +3,7 @@
 What is safe to repeat is repeated; the rest is written down for a person. Nothing here changes an order.
 """
 
+import random
 import time
 from dataclasses import dataclass
 
@@ -20,7 +21,8 @@ from skincare.observability import logger
 from skincare.orders.terms import EXPIRY_GRACE
 from skincare.payments.answers.service import ask, keep
 from skincare.payments.deadline import within
-from skincare.payments.errors import GatewayRefused, ReconciliationUnfinished
+from skincare.payments.errors import GatewayRefused, GatewayUnavailable, ReconciliationUnfinished
+from skincare.payments.expiry.repository import KnownAttempt
 from skincare.payments.findings.models import Finding, Owed
 from skincare.payments.findings.repository.findings import open_findings
 from skincare.payments.findings.service import look_through
@@ -97,31 +99,52 @@ def repair(conn: Connection) -> tuple[Unattended, ...]:
 def ask_gateways(*, database: Database, gateways: Gateways, publisher: Publisher) -> None:
     """Ask what became of attempts that have ended, and keep what moved money unknown to us.
 
-    Raises `ReconciliationUnfinished` when there are more than one run has time for, and `GatewayUnavailable`:
-    the next try goes on where this one stopped.
+    A gateway that does not answer is not in the way of the others: those are asked all the same, and chance decides who
+    goes first, for it may use up the time. Raises `ReconciliationUnfinished` when there are more attempts than one run
+    has time for, and `GatewayUnavailable`: the next try goes on where this one stopped.
     """
     with database.connection() as conn:
-        attempts = repository.attempts_to_ask(conn, limit=_PER_RUN)
+        to_ask = repository.gateways_to_ask(conn)
+    random.shuffle(to_ask)
     started = time.monotonic()
     asked = missed = 0
-    for known in attempts:
-        if time.monotonic() - started > _ASK_FOR_S:
-            break
-        try:
-            with within(_ONE_WITHIN_S):
-                reports = ask(gateways, known.gateway, known.attempt, database=database)
-        except GatewayRefused:
-            # Asking again tomorrow would not help either.
-            logger.error("reconciliation.not_told", gateway=known.gateway, reference=known.attempt.reference)
-            reports = []
-        answers = [(known.gateway, report) for report in reports]
-        missed += keep(OrderNumber(known.attempt.order_number), answers, database=database, publisher=publisher)
+    finished = True
+    silent: GatewayUnavailable | None = None
+    for gateway in to_ask:
         with database.connection() as conn:
-            repository.mark_asked(conn, [known.attempt])
-        asked += 1
+            attempts = repository.attempts_to_ask(conn, gateway, limit=_PER_RUN)
+        finished = finished and len(attempts) < _PER_RUN
+        for known in attempts:
+            if asked == _PER_RUN or time.monotonic() - started > _ASK_FOR_S:
+                finished = False
+                break
+            try:
+                missed += _ask(known, database=database, gateways=gateways, publisher=publisher)
+            except GatewayUnavailable as error:
+                silent = error
+                break
+            asked += 1
     logger.info("reconciliation.asked", attempts=asked, missed_events=missed)
-    if asked < len(attempts) or asked == _PER_RUN:
+    if silent is not None:
+        raise silent
+    if not finished:
         raise ReconciliationUnfinished
+
+
+def _ask(known: KnownAttempt, *, database: Database, gateways: Gateways, publisher: Publisher) -> int:
+    """Ask about one attempt; return how many events were unknown. Raises `GatewayUnavailable`."""
+    try:
+        with within(_ONE_WITHIN_S):
+            reports = ask(gateways, known.gateway, known.attempt, database=database)
+    except GatewayRefused:
+        # Asking again tomorrow would not help either.
+        logger.error("reconciliation.not_told", gateway=known.gateway, reference=known.attempt.reference)
+        reports = []
+    answers = [(known.gateway, report) for report in reports]
+    new = keep(OrderNumber(known.attempt.order_number), answers, database=database, publisher=publisher)
+    with database.connection() as conn:
+        repository.mark_asked(conn, [known.attempt])
+    return new
 
 
 def _job_of(each: Unattended) -> JobPayload:
