@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from api import problems
+from api.product_schemas import ProductPage, ProductQuery, SuggestionQuery, SuggestionsAnswer
 from api.route import Request, Route
-from api.schemas import ProductAnswer, ProductPage, ProductQuery, SuggestionQuery, SuggestionsAnswer
+from api.schemas import ProductAnswer
 from skincare.app import App
 from skincare.catalog import service
 from skincare.catalog.models import Product

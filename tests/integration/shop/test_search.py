@@ -11,6 +11,9 @@ import pytest
 from psycopg import Connection
 
 from skincare.app import App
+from skincare.identifiers import Sku, uuid7
+from skincare.inventory import repository as inventory
+from skincare.inventory.models import Move, Reason
 from tests.support.catalog import fill_shop, make_found
 from tests.support.factories import make_product
 from tests.support.http import Client
@@ -32,6 +35,11 @@ def found(client: Client, **query: object) -> list[str]:
     answer = client.get("/v1/products", urlencode(query))
     assert answer.status == 200, answer.body
     return [] if answer.body["nearest"] else [each["sku"] for each in answer.body["data"]]
+
+
+def damage_one(conn: Connection, sku: str) -> None:
+    move = Move(sku=Sku(sku), on_hand=-1, reason=Reason.DAMAGED, key=str(uuid7()), moved_by="shelf")
+    inventory.move(conn, move)
 
 
 def walk(client: Client, **query: object) -> list[str]:
@@ -144,7 +152,8 @@ class TestWhatIsFound:
         assert (found(client, brand="Batu"), found(client, q="lumpur")) == ([], ["HAIR-1"])
 
     def test_has_the_price_and_stock_of_this_moment(self, conn: Connection, client: Client) -> None:
-        conn.execute("UPDATE products SET price_rupiah = 1000, stock = 2 WHERE sku = 'SUN-50'")
+        conn.execute("UPDATE products SET price_rupiah = 1000 WHERE sku = 'SUN-50'")
+        damage_one(conn, "SUN-50")
         (hit,) = client.get("/v1/products", "q=sunscreen&max_price_rupiah=1000").body["data"]
         assert (hit["price_rupiah"], hit["stock"]) == (1000, 2)
 
@@ -262,7 +271,12 @@ class TestPages:
     ) -> None:
         for n in range(14):
             make_found(
-                conn, f"S-{n:02}", f"Serum {'serum ' * (n % 3)}{n % 4}", price_rupiah=1000 + n % 5, brand="Tirta"
+                conn,
+                f"S-{n:02}",
+                f"Serum {'serum ' * (n % 3)}{n % 4}",
+                price_rupiah=1000 + n % 5,
+                brand="Tirta",
+                stock=50,
             )
         client, seen, step = Client(app), [], 0
         cursor: dict[str, str] = {}
@@ -276,7 +290,7 @@ class TestPages:
             step += 1
             if step <= 5:
                 make_found(conn, f"NEW-{step}", f"Serum baru {step}", price_rupiah=1000 + step % 5, brand="Tirta")
-            conn.execute("UPDATE products SET stock = stock - 1 WHERE stock > 0")
+            damage_one(conn, "S-03")
             conn.execute("UPDATE products SET name = name WHERE sku LIKE 'S-%'")
         assert [sku for sku in seen if sku.startswith("S-")] == before
         assert len(seen) == len(set(seen))

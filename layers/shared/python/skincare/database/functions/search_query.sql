@@ -3,7 +3,8 @@
 -- What is looked for where somebody typed these words, in lower case: each as it is, by its Indonesian stem, or by a
 -- synonym of it or of it and the next one. The last word may be unfinished. p_any: one of them is enough.
 CREATE OR REPLACE FUNCTION search_query(p_words text[], p_any boolean DEFAULT false) RETURNS tsquery
-LANGUAGE plpgsql STABLE AS $$
+LANGUAGE plpgsql STABLE
+SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     v_query tsquery := '';
     v_part tsquery;
