@@ -1,3 +1,6 @@
+-- With product_details_are_found.sql, search_follows_products.sql, word_trigrams.sql, write_product_search.sql: they name
+-- columns and tables of this file.
+--
 -- What a product is beyond what a checkout reads and writes stands in a row of its own, and what it is found by in
 -- another: an order meets neither. Placing orders waits for this transaction, which writes the words of each product.
 ALTER TABLE products
