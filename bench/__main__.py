@@ -19,6 +19,7 @@ from bench import (
     relay,
     results,
     round_trips,
+    search,
     start,
     system,
     webhooks,
@@ -46,6 +47,7 @@ MEASUREMENTS: Mapping[str, Measurement] = {
     "jobs": jobs.measure,
     "webhooks": webhooks.measure,
     "invoices": invoices.measure,
+    "search": search.measure,
     "system": system.measure,
 }
 
