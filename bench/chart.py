@@ -71,7 +71,7 @@ def _panel(name: str, lines: Sequence[Mapping[str, Any]], *, x: int, y: int) -> 
         f'  <rect class="frame" x=".5" y=".5" width="{_WIDTH - 1}" height="{_HEIGHT - 1}" rx="6" fill="none"/>',
         f'  <text x="8" y="18">{escape(name)}</text>',
         f'  <text class="quiet" x="{_WIDTH - 8}" y="18" text-anchor="end">'
-        f"{number(values[-1])} (aim {SIGNS[bound]} {aim:g})</text>",
+        f"{number(values[-1])} · {SIGNS[bound]} {aim:g}</text>",
         f'  <line class="aim" x1="8" x2="{_WIDTH - 8}" y1="{at(aim):.1f}" y2="{at(aim):.1f}"/>',
         f'  <polyline class="line" fill="none" points="{" ".join(f"{px:.1f},{py:.1f}" for px, py in points)}"/>',
         *(

@@ -72,7 +72,7 @@ class TestTheChart:
             "missed",
         ]
         assert "first.&lt;a&gt;" in drawn
-        assert "(aim ≥ 4)" in drawn
+        assert "3.00 · ≥ 4" in drawn
         assert "no aim" not in drawn
 
     @pytest.mark.parametrize("value", [0.0, 1e-9, 1e9])

@@ -87,6 +87,10 @@ class TestResults:
         assert taken.effort == "quick"
         assert len(taken.commit.rstrip("+")) == 10 or taken.commit == "unknown"
 
+    def test_do_without_a_commit_where_git_is_absent(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("PATH", "/nowhere")
+        assert taken_now("full").commit == "unknown"
+
 
 def measurement(*figures: Figure, then: Exception | None = None) -> Measurement:
     def measure(*_: object) -> Iterator[Figure]:
