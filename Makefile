@@ -50,9 +50,10 @@ test: ## Run the tests (PYTEST_ARGS='-k checkout' narrows them, SEED=7 repeats o
 	@exec scripts/setup dev
 	@exec $(PYTEST) $(PYTEST_ARGS)
 
+# One of these may take longer than a test that hangs is given.
 test-long: ## Run the randomized tests many times instead of a few (SEED=7 repeats one)
 	@exec scripts/setup dev
-	@exec $(PYTEST) --long $(PYTEST_ARGS)
+	@exec $(PYTEST) --long -o faulthandler_timeout=1200 $(PYTEST_ARGS)
 
 check: ## Lint, format, types and layering, without changing a file
 	@exec scripts/setup dev

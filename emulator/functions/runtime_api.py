@@ -183,14 +183,9 @@ class _Handler(BaseHTTPRequestHandler):
         if match and not self._api.accept_answer(match[1]):
             self._refuse(400, "InvalidRequestID")
             return
-        # Accepted first: whoever waits for the outcome may send the next event at once.
+        # Told first: a container that ends upon its 202 must not be taken for one that ended without a word.
+        self._api.outcomes.put(_outcome(body, failed=match is None or match[2] == "error"))
         self._answer(202, b'{"status":"OK"}')
-        if match is None or match[2] == "error":
-            self._api.outcomes.put(_failure(body))
-        elif len(body) > MAXIMUM_PAYLOAD:
-            self._api.outcomes.put(Failed("Function.ResponseSizeTooLarge", f"{len(body)} bytes"))
-        else:
-            self._api.outcomes.put(Answered(body))
 
     def _is_refused(self) -> bool:
         if reason := why_refused(self.headers.get):
@@ -225,6 +220,14 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _error(reason: str) -> bytes:
     return json.dumps({"errorType": reason, "errorMessage": ""}).encode()
+
+
+def _outcome(body: bytes, *, failed: bool) -> Outcome:
+    if failed:
+        return _failure(body)
+    if len(body) > MAXIMUM_PAYLOAD:
+        return Failed("Function.ResponseSizeTooLarge", f"{len(body)} bytes")
+    return Answered(body)
 
 
 def _failure(body: bytes) -> Failed:

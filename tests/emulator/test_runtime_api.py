@@ -1,13 +1,14 @@
 """The Runtime API believes the container that has the event, and nobody else."""
 
 import http.client
+import queue
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from emulator.functions.runtime_api import Answered, Failed, Invocation, RuntimeApi
+from emulator.functions.runtime_api import Answered, Failed, Invocation, Outcome, RuntimeApi
 
 NEXT = "/2018-06-01/runtime/invocation/next"
 
@@ -18,6 +19,13 @@ def answer_of(request_id: str, kind: str = "response") -> str:
 
 def invocation(request_id: str) -> Invocation:
     return Invocation(request_id, b"{}", datetime.now(UTC) + timedelta(minutes=1), "arn:x", "Root=1")
+
+
+class Unreachable(queue.SimpleQueue[Outcome]):
+    """Takes nothing."""
+
+    def put(self, item: Outcome, block: bool = True, timeout: float | None = None) -> None:
+        raise OSError
 
 
 @pytest.fixture
@@ -80,6 +88,22 @@ class TestAnAnswer:
     def test_before_any_event_is_out_does_not_count(self, api: RuntimeApi) -> None:
         assert call(api, "POST", answer_of("r-1"), b"1") == 400
         assert api.outcomes.empty()
+
+    @pytest.mark.parametrize(
+        ("path", "body"),
+        [
+            (answer_of("r-1"), b'"mine"'),
+            (answer_of("r-1", "error"), b"{}"),
+            ("/2018-06-01/runtime/init/error", b"{}"),
+        ],
+    )
+    def test_is_acknowledged_only_when_whoever_waits_has_it(self, api: RuntimeApi, path: str, body: bytes) -> None:
+        """A container may end upon the acknowledgement: its answer is not to be lost to its end."""
+        if "init" not in path:
+            hand_out(api, "r-1")
+        api.outcomes = Unreachable()
+        with pytest.raises(http.client.RemoteDisconnected):
+            call(api, "POST", path, body)
 
     @pytest.mark.parametrize("length", ["-1", "many", "9" * 30])
     def test_whose_length_nobody_knows_does_not_count(self, api: RuntimeApi, length: str) -> None:

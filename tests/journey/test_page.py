@@ -234,6 +234,21 @@ class TestShoppingOnThePage:
         visit.assert_fits()
 
     @WIDTHS
+    def test_a_link_leads_to_a_heading_that_no_header_hides(self, visits: Opener, width: int) -> None:
+        """The header is as high as what it says, on a phone several lines."""
+        visit = visits(width)
+        expect(visit.page.get_by_role("button", name=BALM)).to_be_enabled()  # nothing moves any more
+        visit.page.evaluate("document.querySelector('header').append('Running without this and that, '.repeat(9))")
+        visit.page.get_by_role("navigation").get_by_role("link", name="Queues").click()
+        heading = visit.page.get_by_role("heading", name="Queues", exact=True)
+        expect(heading).to_be_in_viewport()
+        header = visit.page.locator("header").bounding_box()
+        title = heading.bounding_box()
+        assert header is not None
+        assert title is not None
+        assert title["y"] >= header["y"] + header["height"]
+
+    @WIDTHS
     def test_the_keyboard_alone_is_enough(self, visits: Opener, width: int) -> None:
         visit = visits(width)
         visit.be(f"keys-{width}@example.com")

@@ -80,6 +80,11 @@ function showHealth(state, text) {
   say(byId("health"), text);
 }
 
+// What a link or the Tab key leads to stands below the header, which is as high as what it says.
+new ResizeObserver(([header]) => {
+  document.documentElement.style.scrollPaddingTop = `${header.target.offsetHeight + 16}px`;
+}).observe(document.querySelector("header"));
+
 openShop(() => showOrders());
 openOrders();
 openMails();

@@ -238,6 +238,7 @@ def oncall_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType,
         (pauses, "pause"): lambda: pauses.pause(
             conn, PauseTarget("all"), job_types=None, reason="x", paused_by="me", lasts=timedelta(hours=1)
         ),
+        (pauses, "hold_provider"): lambda: pauses.hold_provider(conn, "ses", job_types=["x"], reason="x"),
         (pauses, "active"): lambda: pauses.active(conn),
         (pauses, "of_job"): lambda: pauses.of_job(conn, job_type="x", queue="x"),
         (pauses, "names_in_use"): lambda: (pauses.names_in_use(conn, "type"), pauses.names_in_use(conn, "queue")),

@@ -357,6 +357,78 @@ class TestBudget:
         assert row[0] / 60 == pytest.approx(age - len(paused & set(range(-age, 0))))
 
 
+class TestProviderThatRefusesEverything:
+    def hold(self, conn: Connection) -> bool:
+        return pauses.hold_provider(conn, "ses", job_types=["sample"], reason="EmailSendingStopped")
+
+    def test_is_held_for_a_minute_and_then_tried(self, conn: Connection) -> None:
+        held, free = sample(conn), ledger.enqueue(conn, ledger.Other())
+        assert self.hold(conn)
+        assert ledger.claim_one(conn, held.job_id).verdict is Verdict.PAUSED
+        assert ledger.claim_one(conn, free.job_id).verdict is Verdict.RUN
+        (pause,) = pauses.active(conn)
+        assert (pause.paused_by, pause.reason) == ("system", "EmailSendingStopped")
+        ledger.let_pass(conn, ledger.MINUTE)
+        assert ledger.claim_one(conn, held.job_id).verdict is Verdict.RUN
+
+    def test_costs_no_budget_between_trials_either(self, conn: Connection) -> None:
+        job = sample(conn)
+        self.hold(conn)
+        for _ in range(30):
+            ledger.let_pass(conn, 4 * ledger.MINUTE)
+            assert not self.hold(conn)
+        ledger.let_pass(conn, 2 * ledger.MINUTE)
+        assert ledger.claim_one(conn, job.job_id).age < 2 * ledger.MINUTE
+        assert conn.execute("SELECT count(*) FROM job_pauses").fetchone() == (1,)
+
+    def test_two_containers_that_find_out_at_once_make_one_pause(self, conn: Connection, other: Connection) -> None:
+        conn.execute("BEGIN")
+        assert self.hold(conn)
+        other.execute("SET lock_timeout = '200ms'")
+        with pytest.raises(psycopg.errors.LockNotAvailable):
+            self.hold(other)
+        conn.execute("COMMIT")
+        assert not self.hold(other)
+        assert len(pauses.active(conn)) == 1
+
+    def test_a_new_outage_is_a_new_pause_that_holds_nothing_before_it(self, conn: Connection) -> None:
+        job = sample(conn)
+        self.hold(conn)
+        ledger.let_pass(conn, HOUR)
+        assert self.hold(conn)
+        ledger.let_pass(conn, ledger.MINUTE)
+        assert ledger.claim_one(conn, job.job_id).age > 58 * ledger.MINUTE
+
+    def test_lifted_by_hand_while_it_lasts_begins_with_the_next_refusal(self, conn: Connection) -> None:
+        job = sample(conn)
+        self.hold(conn)
+        assert ledger.resume(conn, "provider", "ses")
+        assert ledger.claim_one(conn, job.job_id).verdict is Verdict.RUN
+        assert self.hold(conn)
+
+    def test_leaves_a_pause_by_a_person_alone(self, conn: Connection) -> None:
+        ledger.pause(conn, "provider", "ses")
+        before = pauses.active(conn)
+        assert not self.hold(conn)
+        assert pauses.active(conn) == before
+
+    def test_lengthens_no_pause_by_a_person_that_is_over(self, conn: Connection) -> None:
+        ledger.pause(conn, "provider", "ses", lasts=ledger.MINUTE)
+        ledger.let_pass(conn, 5 * ledger.MINUTE)
+        assert self.hold(conn)
+        (pause,) = pauses.active(conn)
+        assert pause.paused_by == "system"
+
+    def test_becomes_a_persons_who_pauses_it_for_longer(self, conn: Connection) -> None:
+        self.hold(conn)
+        assert ledger.pause(conn, "provider", "ses") == "extended"
+        ledger.let_pass(conn, HOUR)
+        assert not self.hold(conn)
+        (pause,) = pauses.active(conn)
+        assert pause.paused_by != "system"
+        assert pause.ends_at is None
+
+
 class TestGauges:
     def gauges(self, bench: Bench) -> dict[Metric, float]:
         return job_gauges(bench.database)

@@ -8,6 +8,7 @@ import pytest
 
 from skincare.app import App
 from skincare.jobs.models import DueJob
+from skincare.jobs.repository import outbox, pauses
 from skincare.jobs.worker import Worker
 from skincare.notifications.ports import EmailSendingStopped, EmailThrottled, EmailUndeliverable
 from tests.fakes.email import FakeEmailSender
@@ -48,6 +49,12 @@ class MailWorker:
         again = set(self.worker.answer(batch, time_left=plenty))
         self.bench.source.ack([message for message in batch if message.message_id not in again])
 
+    def relay_and_work(self) -> None:
+        with self.bench.database.connection() as conn:
+            due = outbox.take_due(conn, limit=100)
+        self.bench.publisher.publish(due)
+        self.work()
+
 
 @pytest.fixture
 def worker(database_url: str) -> Iterator[MailWorker]:
@@ -86,6 +93,35 @@ class TestProvider:
         worker.bench.let_pass(timedelta(minutes=1))
         worker.work()
         assert worker.bench.state(job) == "completed"
+
+    def test_an_account_that_is_stopped_pauses_itself_and_is_tried_each_minute(self, worker: MailWorker) -> None:
+        first = worker.place()
+        worker.email.fail_always(EmailSendingStopped("sending is paused"))
+        with recorded_log() as log:
+            worker.work()
+            second = worker.place()
+            worker.work()
+            assert worker.bench.state(second) == "queued"
+            for _ in range(40):
+                worker.bench.let_pass(timedelta(hours=1))
+                worker.relay_and_work()
+        assert [line["error_class"] for line in log.lines if line["message"] == "provider.paused"]
+        worker.email.fail_always(None)
+        worker.bench.let_pass(timedelta(minutes=6))
+        worker.relay_and_work()
+        assert {worker.bench.state(job) for job in (first, second)} == {"completed"}
+        assert len(worker.email.sent) == 2
+
+    def test_one_bad_address_pauses_nobody(self, worker: MailWorker) -> None:
+        job = worker.place()
+        worker.email.fail_always(EmailUndeliverable("refused for good"))
+        worker.work()
+        worker.email.fail_always(EmailThrottled("slow down"))
+        worker.place()
+        worker.work()
+        assert worker.bench.state(job) == "completed"
+        with worker.bench.database.connection() as conn:
+            assert pauses.active(conn) == []
 
     def test_a_permanent_refusal_completes_the_job_at_once(self, worker: MailWorker) -> None:
         job = worker.place()

@@ -46,7 +46,7 @@ def test_customers_order_with_keys_and_carts_that_are_just_being_forgotten(
     conn: Connection, owner: Connection, database_url: str, times: Times
 ) -> None:
     sku = make_product(conn, stock=10_000).sku
-    orders = times(short=40, long=2_000)
+    orders = times(short=40, long=900)
     with pruning(database_url):
         for number in range(orders):
             make_order(conn, user_id="ani", lines={sku: 1}, idempotency_key="always the same")

@@ -5,6 +5,7 @@ identifiers, numbers and field names; never an address, a name, a token or the t
 """
 
 from datetime import timedelta
+from typing import ClassVar
 
 
 class SkincareError(Exception):
@@ -20,6 +21,15 @@ class TransientError(SkincareError):
     def __init__(self, message: str, *, retry_after: timedelta | None = None) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+
+
+class ProviderStopped(TransientError):
+    """A provider refuses everything of ours until a person acts: its jobs are held back, and their budgets stand still.
+
+    A subclass sets `provider`, as `deployment/providers.py` names it.
+    """
+
+    provider: ClassVar[str]
 
 
 class PermanentError(SkincareError):

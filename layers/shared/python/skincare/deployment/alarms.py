@@ -144,7 +144,7 @@ EMAIL_SENDING_STOPPED = AlarmRule(
     metric=log_events.MAIL_STOPPED,
     threshold=1,
     broke="SES refuses every mail of ours ({event}): the account is paused or set up wrongly.",
-    impact="No customer gets a mail; the jobs are retried for a day.",
+    impact="No customer gets a mail; the jobs wait, and some are tried each minute.",
     runbook="email-sending-stopped",
     first="aws sesv2 get-account",
 )

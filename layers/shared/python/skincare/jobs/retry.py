@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from skincare.errors import PermanentError, TransientError
+from skincare.errors import PermanentError, ProviderStopped, TransientError
 from skincare.observability import describe
 
 _LONGEST_S = 300
@@ -45,6 +45,8 @@ class Retry:
     delay: timedelta
     error_class: str
     error_message: str
+    stopped: str | None = None
+    """The provider that refuses everything."""
 
 
 @dataclass(frozen=True)
@@ -76,16 +78,18 @@ def decide(error: BaseException, *, attempts: int, age: timedelta, budget: timed
     """Decide what a failed attempt means for its job.
 
     `attempts` counts this one; `age` is how long the job has been tried, by the database's clock.
-    Anything unforeseen is retried: a bug may be fixed and a service may come back.
+    Anything unforeseen is retried: a bug may be fixed and a service may come back. While a provider refuses
+    everything, no job dies of its budget.
     """
     error_class, message = type(error).__name__, describe(error)
     if isinstance(error, PermanentError):
         return DeadLetter(error_class, message)
-    if age >= budget:
+    stopped = error.provider if isinstance(error, ProviderStopped) else None
+    if age >= budget and stopped is None:
         return DeadLetter(error_class, f"{message} (retry budget of {_hours(budget)} spent)")
     asked = error.retry_after if isinstance(error, TransientError) else None
     delay = backoff_delay(attempts) if asked is None else min(asked, _LONGEST_ASKED)
-    return Retry(delay, error_class, message)
+    return Retry(delay, error_class, message, stopped)
 
 
 def _hours(budget: timedelta) -> str:

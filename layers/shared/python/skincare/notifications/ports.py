@@ -1,9 +1,10 @@
 """What notifications need from the outside: somebody who sends mail."""
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, Protocol
 
-from skincare.errors import PermanentError, TransientError
+from skincare.deployment.providers import Provider
+from skincare.errors import PermanentError, ProviderStopped, TransientError
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,10 @@ class EmailProviderUnavailable(TransientError):
     """The provider did not answer or failed; it may or may not have taken the mail."""
 
 
-class EmailSendingStopped(TransientError):
+class EmailSendingStopped(ProviderStopped):
     """The provider refuses every mail of this account until a person acts: nothing is dropped, and an alarm rings."""
+
+    provider: ClassVar[str] = Provider.SES
 
 
 class EmailUndeliverable(PermanentError):

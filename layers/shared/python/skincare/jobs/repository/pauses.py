@@ -1,12 +1,18 @@
 """Pauses: which jobs wait because a person said so."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 
 from psycopg import Connection
 from psycopg.rows import class_row
 
 from skincare.jobs.models import Pause, PauseTarget
+
+SYSTEM = "system"
+"""Who paused a provider that refuses everything."""
+
+_TRIAL_AFTER = timedelta(minutes=1)
+_SAME_OUTAGE = timedelta(minutes=10)
 
 
 def pause(
@@ -21,6 +27,7 @@ def pause(
     """Hold jobs back from now on, in the caller's transaction; `job_types` are those of a type or provider.
 
     Answers 'paused', or where they are already: 'extended' if that pause lasts longer now, else 'already_paused'.
+    A pause of the system's that is extended becomes the caller's.
     """
     # One that ended by itself makes room for a new one; the time that it held jobs stays the same.
     conn.execute(
@@ -36,7 +43,10 @@ def pause(
             %(scope)s, %(name)s, CASE %(scope)s::text WHEN 'queue' THEN %(name)s::text END, %(job_types)s::text[],
             %(reason)s, %(paused_by)s, coalesce(now() + %(lasts)s::interval, 'infinity')
         )
-        ON CONFLICT (scope, name) WHERE resumed_at IS NULL DO UPDATE SET ends_at = excluded.ends_at
+        ON CONFLICT (scope, name) WHERE resumed_at IS NULL DO UPDATE SET
+            ends_at = excluded.ends_at,
+            reason = CASE p.paused_by WHEN %(system)s THEN excluded.reason ELSE p.reason END,
+            paused_by = CASE p.paused_by WHEN %(system)s THEN excluded.paused_by ELSE p.paused_by END
         WHERE p.ends_at < excluded.ends_at
         RETURNING xmax = 0""",
         {
@@ -46,11 +56,32 @@ def pause(
             "reason": reason,
             "paused_by": paused_by,
             "lasts": lasts,
+            "system": SYSTEM,
         },
     ).fetchone()
     if row is None:
         return "already_paused"
     return "paused" if row[0] else "extended"
+
+
+def hold_provider(conn: Connection, provider: str, *, job_types: Collection[str], reason: str) -> bool:
+    """Hold a provider's jobs back for a minute, because it refused everything; True where they were not held before.
+
+    Refused again within ten minutes after that, the same pause goes on, and has held the jobs in between as well.
+    A pause by a person stays as it is, unless it would end sooner.
+    """
+    extended = conn.execute(
+        """
+        UPDATE job_pauses SET ends_at = greatest(ends_at, now() + %(trial_after)s)
+        WHERE scope = 'provider' AND name = %(provider)s AND resumed_at IS NULL AND paused_by = %(system)s
+            AND ends_at > now() - %(same_outage)s""",
+        {"provider": provider, "system": SYSTEM, "trial_after": _TRIAL_AFTER, "same_outage": _SAME_OUTAGE},
+    )
+    if extended.rowcount:
+        return False
+    target = PauseTarget("provider", provider)
+    types = sorted(job_types)
+    return pause(conn, target, job_types=types, reason=reason, paused_by=SYSTEM, lasts=_TRIAL_AFTER) == "paused"
 
 
 def resume(conn: Connection, target: PauseTarget) -> bool:

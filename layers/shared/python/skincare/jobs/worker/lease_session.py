@@ -2,14 +2,16 @@
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 
 from skincare.database.connection import Connection, Database
+from skincare.deployment.providers import Provider
 from skincare.identifiers import JobId, LeaseToken, uuid7
+from skincare.jobs.catalog import TYPES_OF
 from skincare.jobs.models import Claim, Verdict
-from skincare.jobs.repository import lease
+from skincare.jobs.repository import lease, pauses
 from skincare.jobs.retry import Completed, Outcome, Retry, TimeLeft
 from skincare.jobs.worker.batch import Ack, Fate, Fates, Redeliver
 from skincare.observability import describe, logger
@@ -103,6 +105,7 @@ class LeaseSession:
         outcomes = self._unsettled
         try:
             with self._database.connection() as conn:
+                _hold_stopped_providers(conn, outcomes.values())
                 hit = lease.settle(conn, outcomes, token=self._token)
         except Exception as error:  # noqa: BLE001  what is not written down must not end the invocation
             logger.warning("batch.settle_failed", jobs=len(outcomes), error=describe(error))
@@ -133,6 +136,14 @@ def lease_lost(job_id: JobId) -> Redeliver:
     """Return the fate of a job that somebody else decides about by now."""
     logger.warning("job.lease_lost", job_id=job_id)
     return Redeliver(SOON)
+
+
+def _hold_stopped_providers(conn: Connection, outcomes: Iterable[Outcome | None]) -> None:
+    """Pause each provider that refused everything; before its jobs are settled, so that none comes again too early."""
+    refusals = {each.stopped: each.error_class for each in outcomes if isinstance(each, Retry) and each.stopped}
+    for provider, error_class in sorted(refusals.items()):
+        if pauses.hold_provider(conn, provider, job_types=TYPES_OF[Provider(provider)], reason=error_class):
+            logger.error("provider.paused", provider=provider, error_class=error_class)
 
 
 def _fate(job_id: JobId, outcome: Outcome | None, *, hit: bool) -> Fate:
