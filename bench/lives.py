@@ -107,7 +107,7 @@ def keep_since(owner: Connection, moment: datetime) -> None:
 
 
 def remove_expired(conn: Connection) -> int:
-    """Remove jobs as the chore does, step by step; return how many."""
+    """Remove jobs as retention does, step by step; return how many."""
     removed = 0
     after: str | None = None
     while True:
