@@ -10,11 +10,12 @@ from skincare.orders.models import OrderStatus, PaymentStatus
 from skincare.orders.terms import WayToPay
 from skincare.text import FILLED_LINE_PATTERN, FILLED_LINES_PATTERN, filled_line, filled_lines
 
-_MOST_EXPENSIVE_PRODUCT = 100_000_000
-_HIGHEST_TOTAL = MAX_LINES * MAX_QUANTITY * _MOST_EXPENSIVE_PRODUCT
+MOST_EXPENSIVE_PRODUCT = 100_000_000
+_HIGHEST_TOTAL = MAX_LINES * MAX_QUANTITY * MOST_EXPENSIVE_PRODUCT
 
 
-def _digits(text: object) -> object:
+def digits(text: object) -> object:
+    """Return the text; raises `ValueError` where it is not one to three digits."""
     # int() takes blanks, signs, underscores and digits of other scripts, too.
     if isinstance(text, str) and not (text.isascii() and text.isdigit() and len(text) <= 3):
         raise ValueError("must be digits")
@@ -43,7 +44,7 @@ class PageQuery(Query):
     """Which part of a list."""
 
     limit: Annotated[
-        int, Field(ge=1, le=100, description="The most entries that the page may have."), BeforeValidator(_digits)
+        int, Field(ge=1, le=100, description="The most entries that the page may have."), BeforeValidator(digits)
     ] = 50
     cursor: Annotated[
         Annotated[str, AfterValidator(filled_line)] | None, Field(description="The `next_cursor` of the page before.")
@@ -117,14 +118,6 @@ class ProductAnswer(AnswerModel):
     name: str
     price_rupiah: int
     stock: int
-
-
-class ProductPage(AnswerModel):
-    """A part of the catalog; `next_cursor` leads to the next one."""
-
-    data: tuple[ProductAnswer, ...]
-    has_more: bool
-    next_cursor: str | None
 
 
 class CartItemAnswer(AnswerModel):

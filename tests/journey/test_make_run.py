@@ -261,7 +261,7 @@ class TestTheApiAndTheWorkersInTwoTerminals:
         status, body = health(terminals.url)
         assert (status, body["missing"]) == (
             503,
-            [f"worker of {q}" for q in ("payments", "notifications", "documents", "catalog")],
+            [f"worker of {q}" for q in ("payments", "notifications", "documents")],
         )
         second = place_order(terminals, "second")
 

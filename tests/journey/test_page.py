@@ -372,7 +372,7 @@ class TestWhatThePageShows:
         expect(job).to_contain_text("1 attempt")
         visit.page.locator("#job-states").get_by_role("button", name="completed").click()
         expect(job).to_be_visible()
-        expect(visit.page.locator("#queue-list h3")).to_have_text(["payments", "notifications", "documents", "catalog"])
+        expect(visit.page.locator("#queue-list h3")).to_have_text(["payments", "notifications", "documents"])
         expect(visit.page.locator("#queue-list")).to_contain_text("worker is up")
 
     def test_a_dead_letter_is_shown_with_its_reason(self, visits: Opener, shop: Shop) -> None:

@@ -35,8 +35,10 @@ def apply_former(conninfo: str, before: str = "9999", after: str = "") -> list[s
 
 
 def baseline() -> tuple[list[Migration], list[Function]]:
-    """The numbered files that replace the former ones, with all functions."""
-    return [each for each in migrations() if each.name <= BASELINE_ENDS], functions()
+    """The numbered files that replace the former ones, with all functions but those that a later file brings."""
+    later = {name for each in migrations() if each.name > BASELINE_ENDS for name in each.brings}
+    tables = [each for each in migrations() if each.name <= BASELINE_ENDS]
+    return tables, [each for each in functions() if each.name not in later]
 
 
 def baseline_schema(conninfo: str) -> list[str]:

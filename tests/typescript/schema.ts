@@ -28,8 +28,25 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List the catalog in the order of SKUs */
+        /** List the catalog in the order of SKUs, or what is found in it */
         get: operations["list_products"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/products/suggest": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Suggest products while somebody types */
+        get: operations["suggest_products"];
         put?: never;
         post?: never;
         delete?: never;
@@ -471,6 +488,14 @@ export interface components {
             request_id: string;
         };
         /**
+         * CountAnswer
+         * @description How many of all that was found have this value.
+         */
+        CountAnswer: {
+            value: string;
+            count: number;
+        };
+        /**
          * CreditNoteAnswer
          * @description A credit note; nobody may keep its `url`, which leads to its PDF for five minutes.
          */
@@ -502,6 +527,15 @@ export interface components {
             allowed: number;
         };
         /**
+         * FacetsAnswer
+         * @description What was found on all pages, by what it is.
+         */
+        FacetsAnswer: {
+            category: components["schemas"]["CountAnswer"][];
+            brand: components["schemas"]["CountAnswer"][];
+            price: components["schemas"]["PriceRangeAnswer"][];
+        };
+        /**
          * FieldError
          * @description One broken rule. `pointer` is a JSON pointer into the body, or starts with /path, /query, /headers or
          *     /claims. Neither repeats what was sent.
@@ -510,6 +544,17 @@ export interface components {
             pointer: string;
             message: string;
             code?: string | null;
+        };
+        /**
+         * FoundProductAnswer
+         * @description A product of a list; `highlights` is null where no words were searched for.
+         */
+        FoundProductAnswer: {
+            sku: string;
+            name: string;
+            price_rupiah: number;
+            stock: number;
+            highlights: components["schemas"]["HighlightsAnswer"] | null;
         };
         /** @description What the gateway on AWS answers by itself. */
         GatewayMessage: {
@@ -556,6 +601,14 @@ export interface components {
         HealthAnswer: {
             /** @constant */
             status: "ok";
+        };
+        /**
+         * HighlightsAnswer
+         * @description Where the words stand; the pieces of a text, put together, are it or a part of it.
+         */
+        HighlightsAnswer: {
+            name: components["schemas"]["SegmentAnswer"][];
+            description: components["schemas"]["SegmentAnswer"][];
         };
         /**
          * IdempotencyKeyInvalidProblem
@@ -1082,6 +1135,15 @@ export interface components {
             total_rupiah: number;
         };
         /**
+         * PriceRangeAnswer
+         * @description How many of all that was found cost so much; null is an open end.
+         */
+        PriceRangeAnswer: {
+            min_price_rupiah: number | null;
+            max_price_rupiah: number | null;
+            count: number;
+        };
+        /**
          * ProductAnswer
          * @description A product; `stock` is what is left in the shop.
          */
@@ -1093,12 +1155,16 @@ export interface components {
         };
         /**
          * ProductPage
-         * @description A part of the catalog; `next_cursor` leads to the next one.
+         * @description A part of the catalog, or of what was found in it; `next_cursor` leads to the next one.
          */
         ProductPage: {
-            data: components["schemas"]["ProductAnswer"][];
+            data: components["schemas"]["FoundProductAnswer"][];
             has_more: boolean;
             next_cursor: string | null;
+            /** @description On the first page of a search. */
+            facets: components["schemas"]["FacetsAnswer"] | null;
+            /** @description Nothing has these words: this is what looks most like them. */
+            nearest: boolean;
         };
         /**
          * ProductUnknownProblem
@@ -1231,6 +1297,15 @@ export interface components {
             request_id: string;
         };
         /**
+         * SegmentAnswer
+         * @description A piece of a text.
+         */
+        SegmentAnswer: {
+            text: string;
+            /** @description Whether the text was found by it. */
+            is_match: boolean;
+        };
+        /**
          * Shortage
          * @description A line that asks for more units than there are.
          */
@@ -1270,6 +1345,21 @@ export interface components {
             code: "signature_invalid";
             /** @description As in the header X-Request-Id: quote it when asking for help. */
             request_id: string;
+        };
+        /**
+         * SuggestionAnswer
+         * @description A product that may be meant.
+         */
+        SuggestionAnswer: {
+            sku: string;
+            name: string;
+        };
+        /**
+         * SuggestionsAnswer
+         * @description Products that a half-typed text may mean.
+         */
+        SuggestionsAnswer: {
+            data: components["schemas"]["SuggestionAnswer"][];
         };
         /**
          * TooManyOpenOrdersProblem
@@ -1536,6 +1626,20 @@ export interface operations {
                 limit?: number;
                 /** @description The `next_cursor` of the page before. */
                 cursor?: string;
+                /** @description Words, of which the last may be unfinished; or a SKU or barcode. */
+                q?: string;
+                /** @description A category, with all that it is divided into. */
+                category?: string;
+                /** @description A brand, as it is written. */
+                brand?: string;
+                /** @description The lowest price. */
+                min_price_rupiah?: number;
+                /** @description The highest price. */
+                max_price_rupiah?: number;
+                /** @description Whether some are left. */
+                in_stock?: boolean;
+                /** @description By relevance where there are words, else by SKU. */
+                sort?: "relevance" | "price" | "-price" | "newest" | "name";
             };
             header?: never;
             path?: never;
@@ -1543,7 +1647,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A part of the catalog; `next_cursor` leads to the next one. */
+            /** @description A part of the catalog, or of what was found in it; `next_cursor` leads to the next one. */
             200: {
                 headers: {
                     /** @description Names the request; quote it when something went wrong. */
@@ -1552,6 +1656,91 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ProductPage"];
+                };
+            };
+            /** @description `body_too_large`: A body has at most 65536 bytes. */
+            413: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["BodyTooLargeProblem"];
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+            /** @description `validation_failed`: The fields listed in errors break a rule. */
+            422: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ValidationFailedProblem"];
+                };
+            };
+            /** @description The gateway takes no more requests at the moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+            /** @description `internal_error`: The error is on our side and has been recorded. */
+            500: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["InternalErrorProblem"];
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+            /** @description `unavailable`: Repeat the request shortly. */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next try. */
+                    "retry-after"?: number;
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["UnavailableProblem"];
+                    "application/json": components["schemas"]["GatewayMessage"];
+                };
+            };
+        };
+    };
+    suggest_products: {
+        parameters: {
+            query?: {
+                /** @description Words, of which the last may be unfinished. */
+                q?: string;
+                /** @description The most suggestions. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Products that a half-typed text may mean. */
+            200: {
+                headers: {
+                    /** @description Names the request; quote it when something went wrong. */
+                    "x-request-id": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SuggestionsAnswer"];
                 };
             };
             /** @description `body_too_large`: A body has at most 65536 bytes. */

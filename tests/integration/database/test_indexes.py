@@ -7,6 +7,7 @@ import psycopg
 import pytest
 from psycopg import Connection
 
+from skincare.catalog.search import repository as search
 from skincare.customers import repository as customers
 from skincare.jobs.repository import lease, operations, outbox
 from skincare.operations.repository import events, mails
@@ -38,6 +39,9 @@ NEEDED_BY: dict[str, tuple[ModuleType, str]] = {
     "payment_events_unsettled_idx": (anomalies, "open_work"),
     "payments_order_id_idx": (refunds, "refundable"),
     "payments_updated_at_idx": (looks, "of_payments"),
+    "product_search_name_idx": (search, "page"),
+    "product_search_price_idx": (search, "page"),
+    "product_search_words_idx": (search, "suggest"),
     "quarantined_messages_closed_idx": (retention, "prune"),
     "quarantined_messages_open_idx": (operations, "backlog"),
     "reconciliation_findings_gone_idx": (retention, "prune"),
@@ -45,6 +49,7 @@ NEEDED_BY: dict[str, tuple[ModuleType, str]] = {
     "refunds_open_idx": (reconciliation, "unattended"),
     "refunds_order_id_idx": (refunds, "book"),
     "refunds_refused_idx": (looks, "of_events"),
+    "search_words_trigrams_idx": (search, "nearest_words"),
     "stock_movements_order_idx": (orders, "cancel"),
     "set_aside_events_at_idx": (events, "newest_set_aside"),
 }

@@ -39,6 +39,10 @@ EVIDENCE = (
     "stock_movements",
 )
 DELETED_FROM = {
+    "product_details",
+    "product_search",
+    "search_words",
+    "search_synonyms",
     "carts",
     "cart_items",
     "job_schedule",

@@ -15,6 +15,8 @@ from psycopg import Connection, errors
 import skincare
 from skincare.carts import repository as carts
 from skincare.catalog import repository as catalog
+from skincare.catalog.search import repository as search
+from skincare.catalog.search.models import Search, Sort
 from skincare.customers import repository as customers
 from skincare.customers.models import RequestKind
 from skincare.database.connection import Database, StaticCredentials
@@ -87,6 +89,12 @@ def queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, str], 
         (carts, "remove_item"): lambda: carts.remove_item(conn, user, make_product(seed).sku),
         (catalog, "find"): lambda: catalog.find(conn, product.sku),
         (catalog, "list_after"): lambda: catalog.list_after(conn, "", limit=10),
+        (search, "query_of"): lambda: search.query_of(conn, ["serum"]),
+        (search, "find_code"): lambda: search.find_code(conn, product.sku),
+        (search, "nearest_words"): lambda: search.nearest_words(conn, ["serumm"]),
+        (search, "page"): lambda: _pages_of_a_search(conn),
+        (search, "count_facets"): lambda: search.count_facets(conn, search.Match(Search(q="x"), query="'x'")),
+        (search, "suggest"): lambda: search.suggest(conn, "'serum'", limit=8),
         (inventory, "find"): lambda: inventory.find(conn, product.sku),
         (inventory, "movements"): lambda: inventory.movements(conn, product.sku, before=None, limit=1),
         (inventory, "move"): lambda: inventory.move(
@@ -392,6 +400,14 @@ def money_queries(conn: Connection, seed: Connection) -> dict[tuple[ModuleType, 
         (reconciliation, "attempts_to_ask"): lambda: reconciliation.attempts_to_ask(conn, "doku", limit=10),
         (reconciliation, "mark_asked"): lambda: reconciliation.mark_asked(conn, [attempt]),
     }
+
+
+def _pages_of_a_search(conn: Connection) -> None:
+    """Send a query of each order."""
+    for order, key in ((None, "A"), (Sort.PRICE, "1"), (Sort.PRICE_DOWN, "1"), (Sort.NEWEST, ""), (Sort.NAME, "a")):
+        search.page(conn, search.Match(Search(sort=order)), order, key=key, after=1, limit=1)
+    match = search.Match(Search(q="x"), query="'x'")
+    search.page(conn, match, Sort.RELEVANCE, key="0.1", after=1, limit=1)
 
 
 def _refused(query: Query) -> None:

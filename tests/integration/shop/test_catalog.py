@@ -22,10 +22,17 @@ class TestTheListOfProducts:
             )
         body = Client(app).get("/v1/products").body
         assert (len(body["data"]), body["has_more"], body["next_cursor"]) == (14, False, None)
-        assert body["data"][3] == {"sku": "SERUM-03", "name": "Serum 3", "price_rupiah": 1003, "stock": 3}
+        shown = {"sku": "SERUM-03", "name": "Serum 3", "price_rupiah": 1003, "stock": 3}
+        assert body["data"][3] == shown | {"highlights": None}
 
     def test_is_empty_in_an_empty_shop(self, app: App) -> None:
-        assert Client(app).get("/v1/products").body == {"data": [], "has_more": False, "next_cursor": None}
+        assert Client(app).get("/v1/products").body == {
+            "data": [],
+            "has_more": False,
+            "next_cursor": None,
+            "facets": None,
+            "nearest": False,
+        }
 
     @pytest.mark.parametrize("limit", [1, 2, 5, 6])
     def test_shows_everything_once_although_products_are_added(self, conn: Connection, app: App, limit: int) -> None:
@@ -42,6 +49,13 @@ class TestTheListOfProducts:
             make_product(conn, sku=f"A{len(seen)}")
             query = f"limit={limit}&cursor={body['next_cursor']}"
         assert seen == list("BDFHJ")
+
+    def test_leaves_out_what_is_not_active(self, conn: Connection, app: App) -> None:
+        for status in ("draft", "active", "archived"):
+            make_product(conn, sku=status.upper())
+            conn.execute("UPDATE products SET status = %s WHERE sku = %s", [status, status.upper()])
+        assert [each["sku"] for each in Client(app).get("/v1/products").body["data"]] == ["ACTIVE"]
+        assert [Client(app).get(f"/v1/products/{sku}").status for sku in ("DRAFT", "ARCHIVED")] == [404, 404]
 
 
 class TestAProduct:

@@ -159,7 +159,10 @@ class TestTheDatabaseBeingAway:
         bodies = {"PUT": {"quantity": 1}, "POST": {}}
         client = Client(make_app(), "user")
         path = route.path.replace("{", "").replace("}", "")
-        answer = client.request(route.method, path, body=bodies.get(route.method), headers={"idempotency-key": "k"})
+        query = "q=serum" if path.endswith("/suggest") else ""
+        answer = client.request(
+            route.method, path, query=query, body=bodies.get(route.method), headers={"idempotency-key": "k"}
+        )
         assert (answer.status, answer.code, answer.headers["retry-after"]) == (503, "unavailable", "1")
 
 

@@ -44,9 +44,9 @@ class TestARoute:
 
 class TestTheRoutes:
     def test_never_match_the_same_path(self) -> None:
-        """Then which of them comes first plays no role."""
+        """Then which of them comes first plays no role; a path without parameters comes first everywhere."""
         paths = sorted({route.path for route in ROUTES})
         for one, other in combinations(paths, 2):
             segments = zip(one.split("/"), other.split("/"), strict=False)
             differ = any(a != b and "{" not in a + b for a, b in segments)
-            assert differ or one.count("/") != other.count("/"), (one, other)
+            assert differ or one.count("/") != other.count("/") or "{" not in one or "{" not in other, (one, other)

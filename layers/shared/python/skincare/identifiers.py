@@ -19,6 +19,7 @@ _LETTER = "[0-9A-HJKMNP-TV-Z]"
 
 ORDER_NUMBER_PATTERN = f"^SKN-{_LETTER}{{5}}-{_LETTER}{{5}}$"
 """An order number as we write it. `$` is the end of the text, as JSON Schema means it."""
+SKU_PATTERN = "^[A-Z0-9][A-Z0-9-]{0,31}$"
 CREDIT_NOTE_PATTERN = "^CN/[0-9]{4}/[0-9]{6,10}$"
 REFUND_KEY_PATTERN = "^[A-Za-z0-9][A-Za-z0-9-]{0,63}$"
 STOCK_KEY_PATTERN = "^[!-~]{1,255}$"

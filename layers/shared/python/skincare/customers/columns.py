@@ -101,7 +101,11 @@ PERSONAL: Mapping[str, Mapping[str, Personal]] = {
 """The columns that may name a person or lead to one, by table."""
 
 NOT_PERSONAL: Mapping[str, str] = {
-    "products": "id sku name price_rupiah stock on_hand stock_version created_at",
+    "products": "id sku name price_rupiah stock on_hand stock_version created_at name_en weight_g status version",
+    "product_details": "product_id description_id description_en brand category barcode bpom ingredients images",
+    "product_search": "product_id sku barcode name brand category price_rupiah words",
+    "search_words": "word trigrams",
+    "search_synonyms": "term same_as",
     "stock_movements": ("id product_id on_hand_delta reserved_delta reason order_id lot expires_on key created_at"),
     "carts": "version order_number updated_at",
     "cart_items": "quantity added_at",

@@ -89,19 +89,6 @@ class QueueName(StrEnum):
             memory_mb=1024,
         ),
     )
-    CATALOG = (
-        "catalog",
-        QueueLimits(
-            batch_size=4,
-            batch_window=timedelta(0),
-            threads=2,
-            handler_limit=timedelta(seconds=25),
-            function_timeout=timedelta(seconds=90),
-            maximum_concurrency=2,
-            database_connections=2,
-            impact="Imported products, the search index and the warehouse's stock fall behind the shop.",
-        ),
-    )
 
 
 MAX_RECEIVE_COUNT = 100

@@ -222,12 +222,9 @@ def save(conn: Connection, order: LockedOrder, settlement: Settlement, *, event_
     for payment in sorted(settlement.payments, key=lambda each: (each.pays_order, each.transaction)):
         if not _save_payment(conn, order.id, payment):
             raise TransactionContested(event_id)
-    # The payment's own time, as far as it can be true: gateways err, and a year to come would not be readable.
     conn.execute(
         """
-        UPDATE orders SET status = %(status)s, paid_at = coalesce(
-            paid_at, greatest(created_at, least(now(), coalesce(%(paid_at)s::timestamptz, now())))
-        )
+        UPDATE orders SET status = %(status)s, paid_at = coalesce(paid_at, believable_paid_at(%(paid_at)s, created_at))
         WHERE id = %(id)s AND status = %(was)s AND status <> %(status)s""",
         {"id": order.id, "status": settlement.order_status, "was": order.status, "paid_at": settlement.paid_at},
     )

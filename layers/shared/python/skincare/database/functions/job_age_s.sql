@@ -1,4 +1,4 @@
--- Version 1.
+-- Version 2.
 --
 -- Seconds since a moment, without the time in which jobs of this type and queue were paused: what budgets and lateness
 -- are counted by. Pauses that overlap count once.
@@ -13,7 +13,7 @@ BEGIN
             )) AS held
             FROM job_pauses p
             WHERE greatest(p.paused_at, p_since) < least(p.ends_at, p.resumed_at, now())
-                AND (p.queue IS NULL OR p.queue = p_queue) AND (p.job_types IS NULL OR p_job_type = ANY (p.job_types))
+                AND pause_covers(p.queue, p.job_types, p_job_type, p_queue)
         ) h
     ), 0);
 END

@@ -108,7 +108,7 @@ def active(conn: Connection) -> list[Pause]:
         SELECT p.scope, p.name, p.reason, p.paused_by, p.paused_at,
             CASE WHEN isfinite(p.ends_at) THEN p.ends_at END AS ends_at, (
                 SELECT coalesce(sum(d.jobs), 0)::integer FROM due d
-                WHERE (p.queue IS NULL OR p.queue = d.queue) AND (p.job_types IS NULL OR d.job_type = ANY (p.job_types))
+                WHERE pause_covers(p.queue, p.job_types, d.job_type, d.queue)
             ) AS held
         FROM job_pauses p WHERE p.resumed_at IS NULL AND p.ends_at > now() ORDER BY p.paused_at, p.id""")
     return cur.fetchall()
@@ -120,8 +120,7 @@ def of_job(conn: Connection, *, job_type: str, queue: str) -> list[str]:
         """
         SELECT concat_ws(' ', p.scope, nullif(p.name, '')) || ': ' || p.reason FROM job_pauses p
         WHERE p.resumed_at IS NULL AND p.ends_at > now()
-            AND (p.queue IS NULL OR p.queue = %(queue)s)
-            AND (p.job_types IS NULL OR %(job_type)s = ANY (p.job_types))
+            AND pause_covers(p.queue, p.job_types, %(job_type)s, %(queue)s)
         ORDER BY p.paused_at, p.id""",
         {"job_type": job_type, "queue": queue},
     )

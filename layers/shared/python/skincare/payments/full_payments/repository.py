@@ -120,10 +120,8 @@ def save(conn: Connection, settlements: Sequence[tuple[LockedOrder, Settlement]]
                 event_id, pays_order
             )
         ), paid AS (
-            -- The payment's own time, as far as it can be true, as for one order.
-            UPDATE orders o SET status = 'paid', paid_at = coalesce(
-                o.paid_at, greatest(o.created_at, least(now(), coalesce(s.paid_at, now())))
-            )
+            UPDATE orders o SET status = 'paid',
+                paid_at = coalesce(o.paid_at, believable_paid_at(s.paid_at, o.created_at))
             FROM unnest(%(paid_ids)s::bigint[], %(paid_ats)s::timestamptz[]) AS s (order_id, paid_at)
             WHERE o.id = ANY (%(paid_ids)s::bigint[]) AND o.id = s.order_id AND o.status = 'pending'
             RETURNING 1
