@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.report import SIGNS, number
+from bench.results import replace
 from local.settings import ROOT
 
 DOCUMENT = ROOT / "docs" / "benchmarks.md"
@@ -16,7 +17,7 @@ _SHOWN = ("processor", "cores", "memory", "python", "postgresql", "psycopg", "py
 
 def write(results: Mapping[str, Any], file: Path = DOCUMENT) -> None:
     """Put the figures between the markers of a document."""
-    file.write_text(with_figures(file.read_text(), results))
+    replace(file, with_figures(file.read_text(), results))
 
 
 def with_figures(text: str, results: Mapping[str, Any]) -> str:

@@ -27,17 +27,21 @@ DISK = Path("/var/tmp")
 
 @dataclass(frozen=True)
 class Effort:
-    """How long to measure. `scale` shortens each round; ratios of short rounds are noisier, not other ones."""
+    """How long to measure. `scale` shortens each round; ratios of short rounds are noisier, not other ones.
+
+    `lives` is how many jobs live and go before the grown tables are looked at.
+    """
 
     rounds: int
     scale: float
+    lives: int
 
     def times(self, number: int) -> int:
         return max(int(number * self.scale), 10)
 
 
-FULL = Effort(rounds=7, scale=1.0)
-QUICK = Effort(rounds=3, scale=0.25)
+FULL = Effort(rounds=7, scale=1.0, lives=1_000_000)
+QUICK = Effort(rounds=3, scale=0.25, lives=20_000)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ FULL = ROOT / "bench" / "results.json"
 QUICK = ROOT / ".local" / "bench" / "quick.json"
 """Short rounds say whether everything runs: they are kept out of what is shown."""
 
-_WRITTEN_BY_US = (":!bench/results.json", ":!docs/benchmarks.md")
+_WRITTEN_BY_US = (":!bench/results.json", ":!bench/history", ":!docs/benchmarks.md", ":!docs/benchmarks.svg")
 
 
 @dataclass(frozen=True)
@@ -91,9 +91,17 @@ class Results:
 
     def _write(self) -> None:
         self._file.parent.mkdir(parents=True, exist_ok=True)
-        new = self._file.with_suffix(".new")
-        new.write_text(encode(self._document()))
-        new.replace(self._file)
+        replace(self._file, encode(self._document()))
+
+
+def replace(file: Path, text: str) -> None:
+    """Write a file anew, whole or not at all: on a full disk, or when this process dies, it stays as it was."""
+    new = file.with_suffix(".new")
+    try:
+        new.write_text(text)
+        new.replace(file)
+    finally:
+        new.unlink(missing_ok=True)
 
 
 def read(file: Path) -> dict[str, Any]:

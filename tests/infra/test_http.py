@@ -34,6 +34,7 @@ class TestRoutes:
         assert public == {
             "/health",
             "/v1/products",
+            "/v1/products/suggest",
             "/v1/products/{sku}",
             "/v1/payments/webhook",
             "/v1/payments/webhook/{gateway}",

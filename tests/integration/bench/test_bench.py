@@ -13,6 +13,8 @@ from bench import floor_function, pgbench
 from bench.clients import Clients, Shopping
 from bench.environment import BenchDatabase, NotMeasured
 from bench.job_life import live
+from bench.lives import keep_since, remove_expired, size
+from bench.lives import live as live_in_the_server
 from bench.rounds import Stalled
 from bench.server_cost import ServerCost, hot_share
 from bench.shop import PRODUCTS, checkout_statement, fill_carts, make_checkout_without_job, open_shop, place, user
@@ -158,3 +160,30 @@ def test_jobs_of_the_bench_live_to_their_end(database: BenchDatabase) -> None:
         live(conn, lives=7, batch=4)
         rows = conn.execute("SELECT state, count(*) FROM jobs GROUP BY state").fetchall()
     assert rows == [("completed", 8)]
+
+
+class TestLives:
+    def test_driven_in_the_server_leave_what_a_worker_leaves(self, database: BenchDatabase) -> None:
+        left = """
+            SELECT j.state, j.attempts, j.sends, j.lease_token IS NULL, j.publish_at IS NULL, a.outcome, count(*)
+            FROM jobs j JOIN job_attempts a ON a.job_id = j.id GROUP BY 1, 2, 3, 4, 5, 6"""
+        with Session.open(database.url) as conn:
+            live(conn, lives=100, batch=100)
+            by_a_worker = conn.execute(left).fetchall()
+            live_in_the_server(conn, 100)
+            both = conn.execute(left).fetchall()
+        assert by_a_worker == [("completed", 1, 1, True, True, "completed", 100)]
+        assert both == [("completed", 1, 1, True, True, "completed", 200)]
+
+    def test_that_ended_before_the_window_go_and_no_others(self, database: BenchDatabase) -> None:
+        with Session.open(database.url) as conn:
+            live_in_the_server(conn, 200)
+            moment = database.owner.execute("SELECT clock_timestamp()").fetchone()
+            assert moment is not None
+            live_in_the_server(conn, 100)
+            assert remove_expired(conn) == 0
+            keep_since(database.owner, moment[0])
+            assert remove_expired(conn) == 200
+            kept = conn.execute("SELECT count(*), min(created_at) > %s FROM jobs", [moment[0]]).fetchone()
+        assert kept == (100, True)
+        assert size(database.owner) > 0

@@ -8,9 +8,9 @@ from typing import Any, cast
 import pytest
 from rich.console import Console
 
-from bench import document
+from bench import document, history
 from bench.__main__ import MEASUREMENTS
-from bench.environment import BenchEnvironment, NotMeasured
+from bench.environment import BenchEnvironment, Effort, NotMeasured
 from bench.figure import Figure, at_most
 from bench.results import FULL, QUICK, Results, Taken, read, taken_now
 from bench.run import Measurement, Outcome, run
@@ -87,6 +87,10 @@ class TestResults:
         assert taken.effort == "quick"
         assert len(taken.commit.rstrip("+")) == 10 or taken.commit == "unknown"
 
+    def test_do_without_a_commit_where_git_is_absent(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("PATH", "/nowhere")
+        assert taken_now("full").commit == "unknown"
+
 
 def measurement(*figures: Figure, then: Exception | None = None) -> Measurement:
     def measure(*_: object) -> Iterator[Figure]:
@@ -138,6 +142,58 @@ class TestARun:
 
         self.run(file, ["first"], first=measure)
         assert seen == [[], ["first.a"]]
+
+    def test_whose_results_cannot_be_written_says_so_and_goes_on(self, file: Path) -> None:
+        """A full disk, say: nothing can be written, and what was written before is as it was."""
+        self.run(file, ["first"], first=measurement(figure("first.a", 1.0)))
+        before = file.read_text()
+        file.with_suffix(".new").mkdir()
+        outcome = self.run(
+            file, first=measurement(figure("first.a", 9.0)), second=measurement(then=RuntimeError("no mail"))
+        )
+        assert list(outcome.missing) == ["first", "second"]
+        assert "IsADirectoryError" in outcome.missing["first"]
+        assert file.read_text() == before
+
+    def test_whose_results_do_not_fit_on_the_disk_leaves_the_earlier_ones(self, file: Path) -> None:
+        Results(file, ORDER).add("first", figure("first.a", 1.0), TAKEN)
+        before = file.read_text()
+        file.with_suffix(".new").symlink_to("/dev/full")
+        with pytest.raises(OSError, match="No space left"):
+            Results(file, ORDER).add("first", figure("first.a", 9.0), TAKEN)
+        assert file.read_text() == before
+        assert [each.name for each in file.parent.iterdir()] == [file.name]
+
+    def test_takes_a_number_of_lives_in_place_of_its_own(self, file: Path) -> None:
+        efforts: list[Effort] = []
+
+        def measure(_: BenchEnvironment, effort: Effort) -> Iterator[Figure]:
+            efforts.append(effort)
+            yield from ()
+
+        for lives in (None, 30_000):
+            run(
+                {"first": measure},
+                ["first"],
+                cast(BenchEnvironment, None),
+                effort="quick",
+                lives=lives,
+                results=Results(file, ORDER),
+                progress=Console(file=io.StringIO()),
+            )
+        assert [effort.lives for effort in efforts] == [20_000, 30_000]
+
+    def test_that_is_shown_is_added_to_the_history(self, file: Path, tmp_path: Path) -> None:
+        run(
+            {"first": measurement(figure("first.a"), then=RuntimeError())},
+            ["first"],
+            cast(BenchEnvironment, None),
+            effort="full",
+            results=Results(file, ORDER),
+            progress=Console(file=io.StringIO()),
+            history=tmp_path / "history",
+        )
+        assert list(history.read(tmp_path / "history", ORDER)) == ["first.a"]
 
 
 class TestTheDocument:

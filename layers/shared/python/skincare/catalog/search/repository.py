@@ -27,7 +27,7 @@ _MATCHES: LiteralString = """
         OR %(in_stock)s = EXISTS (SELECT FROM products i WHERE i.id = s.product_id AND i.stock > 0))"""
 
 # The sort key as text, the condition of coming after it, and the order: by key and then by id, so no two are equal.
-_RANK: LiteralString = "ts_rank_cd(s.words, %(query)s::tsquery)"
+_RANK: LiteralString = "ts_rank(s.words, %(query)s::tsquery)"
 _ORDERS: dict[Sort | None, tuple[LiteralString, LiteralString, LiteralString]] = {
     None: ("s.sku", "s.sku > %(key)s", "s.sku"),
     Sort.RELEVANCE: (
