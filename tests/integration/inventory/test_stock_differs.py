@@ -1,4 +1,4 @@
-"""A reconciliation compares stock with its movements: what differs is told to a person, and nothing is mended."""
+"""A reconciliation compares stock with its movements: what differs is told to a person, and nothing is corrected."""
 
 import re
 from collections.abc import Iterator
