@@ -18,7 +18,7 @@ from skincare.jobs.catalog import ExpireOrder, JobPayload, ProcessPayment, SendC
 from skincare.jobs.worker import lease_session, unprocessable
 from skincare.orders.terms import EXPIRY_GRACE, USUAL
 from skincare.payments import confirmation
-from skincare.payments.findings.models import LOOK_BACK, PIECE
+from skincare.payments.findings.models import LOOK_BACK, PIECE, PIECE_OF_PRODUCTS
 from skincare.payments.findings.repository import looks
 from skincare.payments.gateways.http import CALL_S
 from tests.architecture.test_facts_in_documents import LIVING, NUMBERS
@@ -87,6 +87,7 @@ FIGURES: list[tuple[str, float]] = [
     ("orders and payments of # days", LOOK_BACK / DAY),
     ("a paid order of the last # days", LOOK_BACK / DAY),
     ("in pieces of # rows", PIECE),
+    ("all products, # products at a time", PIECE_OF_PRODUCTS),
     ("`refund_not_booked` for # days", looks._UNBOOKED / DAY),
     ("a time of # minutes ago is refused", webhook._OLD / MINUTE),
     ("failed items stay below # in five minutes", alarms.ITEMS_FAILED.threshold),

@@ -119,7 +119,7 @@ class TestLookingThrough:
         for _ in range(3):
             with pytest.raises(ReconciliationUnfinished, match="no time for everything"):
                 reconcile_payments.handle(ReconcilePayments(), app)
-        for _ in range(3):
+        for _ in range(4):
             try:
                 reconcile_payments.handle(ReconcilePayments(), app)
             except ReconciliationUnfinished:

@@ -10,7 +10,7 @@ MAX_QUANTITY = 99
 
 @dataclass(frozen=True)
 class CartItem:
-    """One product in a cart at today's price. Money is whole rupiah; `stock` is the number of units left."""
+    """One product in a cart at today's price. Money is whole rupiah; `stock` is the number of units for sale."""
 
     sku: Sku
     name: str

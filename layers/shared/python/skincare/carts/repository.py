@@ -16,7 +16,8 @@ def load(conn: Connection, user_id: UserId) -> Cart:
         conn.cursor(row_factory=dict_row)
         .execute(
             """
-            SELECT c.version, p.sku, p.name, i.quantity, p.price_rupiah, p.stock
+            SELECT c.version, p.sku, p.name, i.quantity, p.price_rupiah,
+                CASE WHEN p.status = 'active' THEN p.stock ELSE 0 END AS stock
             FROM carts c
             LEFT JOIN (cart_items i JOIN products p ON p.id = i.product_id) ON i.user_id = c.user_id
             WHERE c.user_id = %(user_id)s
@@ -35,7 +36,7 @@ def load(conn: Connection, user_id: UserId) -> Cart:
 
 
 def put_item(conn: Connection, user_id: UserId, sku: Sku, quantity: int) -> bool:
-    """Add a line or replace its quantity; False means there is no such product. Raises `CartFull`."""
+    """Add a line or replace its quantity; False means that no such product is for sale. Raises `CartFull`."""
     try:
         cur = conn.execute(
             "SELECT put_cart_item(%(user_id)s, %(sku)s, %(quantity)s, %(maximum)s)",

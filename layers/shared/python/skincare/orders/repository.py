@@ -134,8 +134,8 @@ def checkout_state(conn: Connection, user_id: UserId) -> CheckoutState:
                 WHERE u.user_id = %(user_id)s AND u.status = 'pending'
                 GROUP BY h.product_id
             )
-            SELECT coalesce(c.order_number, o.order_number) AS order_number, p.sku, i.quantity, p.price_rupiah, p.stock,
-                coalesce(n.units, 0) AS unpaid,
+            SELECT coalesce(c.order_number, o.order_number) AS order_number, p.sku, i.quantity, p.price_rupiah,
+                CASE WHEN p.status = 'active' THEN p.stock ELSE 0 END AS stock, coalesce(n.units, 0) AS unpaid,
                 ARRAY(
                     SELECT u.order_number FROM orders u
                     WHERE u.user_id = c.user_id AND u.status = 'pending' ORDER BY u.cart_version

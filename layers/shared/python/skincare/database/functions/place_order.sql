@@ -1,4 +1,4 @@
--- Version 4.
+-- Version 5.
 --
 -- Checks out the caller's cart: one call is one transaction and one round trip.
 --
@@ -9,7 +9,7 @@
 --   SK003  the cart has more lines than an order may have
 --   SK004  the customer has p_open_orders unpaid orders
 --   SK005  with this order the customer would have more than p_open_units unpaid units of a product
---   23514 products_stock_not_negative  somebody else was faster
+--   23514 products_stock_not_negative  somebody else was faster, or a product is not for sale any more
 -- p_expires_in is when the order's timer goes off, p_grace what of that comes after the end of its time to be paid.
 -- Locks are taken in one order everywhere: idempotency key, cart, products by id.
 -- A session keeps its plans for life, and may have made them on empty tables: the settings and the ANY (ARRAY(...)) of
@@ -52,6 +52,7 @@ DECLARE
     v_order_id bigint;
     v_total bigint;
     v_lines bigint;
+    v_all_for_sale boolean;
     v_created_at timestamptz;
     v_expires_at timestamptz;
     v_items jsonb;
@@ -103,12 +104,14 @@ BEGIN
     END IF;
 
     WITH line AS MATERIALIZED (
-        SELECT p.id, p.sku, p.name, p.price_rupiah, i.quantity
+        SELECT p.id, p.sku, p.name, p.price_rupiah, p.status, i.quantity
         FROM products p JOIN cart_items i ON i.product_id = p.id AND i.user_id = p_user_id
         WHERE p.id = ANY (ARRAY(SELECT w.product_id FROM cart_items w WHERE w.user_id = p_user_id))
         ORDER BY p.id FOR NO KEY UPDATE OF p
     ), total AS MATERIALIZED (
-        SELECT sum(l.price_rupiah * l.quantity)::bigint AS rupiah, count(*) AS lines FROM line l
+        SELECT sum(l.price_rupiah * l.quantity)::bigint AS rupiah, count(*) AS lines,
+            bool_and(l.status = 'active') AS all_for_sale
+        FROM line l
     ), ordered AS (
         INSERT INTO orders AS o (
             order_number, user_id, cart_version, total_rupiah, email, locale,
@@ -117,7 +120,7 @@ BEGIN
         SELECT p_order_number, p_user_id, v_version, t.rupiah, p_email, p_locale,
             p_recipient_name, p_shipping_address, p_note, p_request_id, now() + p_expires_in - p_grace
         FROM total t
-        WHERE t.lines BETWEEN 1 AND p_maximum_lines AND (t.rupiah > p_expected_total_rupiah) IS NOT TRUE
+        WHERE t.lines BETWEEN 1 AND p_maximum_lines AND t.all_for_sale AND (t.rupiah > p_expected_total_rupiah) IS NOT TRUE
         RETURNING o.id, o.created_at, o.expires_at
     ), items AS (
         INSERT INTO order_items (order_id, product_id, sku, name, unit_price_rupiah, quantity)
@@ -132,17 +135,20 @@ BEGIN
     ), emptied AS (
         DELETE FROM cart_items i WHERE i.user_id = p_user_id AND EXISTS (SELECT FROM ordered)
     )
-    SELECT t.rupiah, t.lines, o.id, o.created_at, o.expires_at, (
+    SELECT t.rupiah, t.lines, t.all_for_sale, o.id, o.created_at, o.expires_at, (
         SELECT jsonb_agg(jsonb_build_object(
             'sku', l.sku, 'name', l.name, 'quantity', l.quantity, 'unit_price_rupiah', l.price_rupiah
         ) ORDER BY l.id)
         FROM line l
-    ) INTO v_total, v_lines, v_order_id, v_created_at, v_expires_at, v_items
+    ) INTO v_total, v_lines, v_all_for_sale, v_order_id, v_created_at, v_expires_at, v_items
     FROM total t LEFT JOIN ordered o ON true;
     IF v_lines = 0 THEN
         RAISE EXCEPTION 'the cart is empty' USING ERRCODE = 'SK001';
     ELSIF v_lines > p_maximum_lines THEN
         RAISE EXCEPTION 'the cart has too many lines' USING ERRCODE = 'SK003';
+    ELSIF NOT v_all_for_sale THEN
+        RAISE EXCEPTION 'a product is not for sale'
+        USING ERRCODE = 'check_violation', CONSTRAINT = 'products_stock_not_negative';
     ELSIF v_order_id IS NULL THEN
         RAISE EXCEPTION 'the total is above the expected one' USING ERRCODE = 'SK002';
     END IF;

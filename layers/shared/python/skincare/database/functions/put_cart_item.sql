@@ -1,6 +1,6 @@
--- Version 2.
+-- Version 3.
 --
--- Puts a line into the caller's cart or replaces its quantity. Answers false where there is no such product.
+-- Puts a line into the caller's cart or replaces its quantity. Answers false where no such product is for sale.
 -- A cart with more lines than p_maximum_lines is refused with SK003, so that nothing is written.
 -- The cart's row is taken before its lines, as everywhere: it is the lock on them, and what is counted
 -- below cannot change meanwhile.
@@ -11,7 +11,7 @@ SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     v_product_id bigint;
 BEGIN
-    SELECT p.id INTO v_product_id FROM products p WHERE p.sku = p_sku;
+    SELECT p.id INTO v_product_id FROM products p WHERE p.sku = p_sku AND p.status = 'active';
     IF NOT FOUND THEN
         RETURN false;
     END IF;

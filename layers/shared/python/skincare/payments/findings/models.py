@@ -13,6 +13,8 @@ LOOK_BACK = timedelta(days=35)
 """Longer than a pause with an end can last."""
 PIECE = 5_000
 """Rows of one statement: some tens of milliseconds, where a statement may take five seconds."""
+PIECE_OF_PRODUCTS = 100
+"""Products of one statement, which reads all of their movements."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from skincare.database.connection import Connection, Database
 from skincare.jobs.repository import outbox
 from skincare.observability import logger
-from skincare.payments.findings.models import OWED, PIECE, Owed, Piece, Place, Run
+from skincare.payments.findings.models import OWED, PIECE, PIECE_OF_PRODUCTS, Owed, Piece, Place, Run
 from skincare.payments.findings.repository import findings, looks, runs
 
 type _Look = Callable[[Connection, Place | None, int], Piece]
@@ -25,7 +25,11 @@ def _payments(conn: Connection, after: Place | None, limit: int) -> Piece:
     return looks.of_payments(conn, after, limit=limit)
 
 
-_LOOKS: tuple[_Look, ...] = (_events, _orders, _payments)
+def _stock(conn: Connection, after: Place | None, limit: int) -> Piece:
+    return looks.of_stock(conn, after, limit=min(limit, PIECE_OF_PRODUCTS))
+
+
+_LOOKS: tuple[_Look, ...] = (_events, _orders, _payments, _stock)
 
 
 class Looked(NamedTuple):

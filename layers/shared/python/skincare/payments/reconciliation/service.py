@@ -1,6 +1,6 @@
-"""Reconciliation: once a day everything about money is held against each other.
+"""Reconciliation: once a day everything about money is held against each other, and stock against its movements.
 
-What is safe to repeat is repeated; the rest is written down for a person. Nothing here changes an order.
+What is safe to repeat is repeated; the rest is written down for a person. Nothing here changes an order or stock.
 """
 
 import random

@@ -153,6 +153,31 @@ def of_payments(conn: Connection, after: Place | None, *, limit: int) -> Piece:
     )
 
 
+def of_stock(conn: Connection, after: Place | None, *, limit: int) -> Piece:
+    """Look at products, in the order of their ids: whether their stock is the sum of their movements.
+
+    A piece has no time to begin at; each has the same one.
+    """
+    return _piece(
+        conn,
+        """
+        WITH piece AS MATERIALIZED (
+            SELECT p.id, p.sku, p.stock, p.on_hand, 'epoch'::timestamptz AS at FROM products p
+            WHERE p.id > coalesce(%(id)s::bigint, 0) ORDER BY p.id LIMIT %(limit)s
+        ), found (kind, subject, order_number) AS (
+            SELECT 'stock_differs', p.sku, NULL::text
+            FROM piece p CROSS JOIN LATERAL (
+                SELECT coalesce(sum(m.on_hand_delta), 0) AS on_hand, coalesce(sum(m.reserved_delta), 0) AS reserved
+                FROM stock_movements m WHERE m.product_id = p.id
+            ) m
+            WHERE (p.on_hand, p.on_hand - p.stock) <> (m.on_hand, m.reserved)
+            LIMIT %(most)s
+        )""",
+        after,
+        limit,
+    )
+
+
 def _piece(conn: Connection, look: str, after: Place | None, limit: int) -> Piece:
     """Run a look whose rows are in `piece` (at, id) and whose findings are in `found`."""
     parameters: dict[str, Any] = {
