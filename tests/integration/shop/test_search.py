@@ -105,6 +105,10 @@ class TestWords:
         body = client.get("/v1/products", urlencode({"q": q})).body
         assert (body["data"][0]["sku"], body["nearest"]) == (first, True)
 
+    def test_with_a_digit_are_never_taken_for_others(self, conn: Connection, client: Client) -> None:
+        make_found(conn, "PART", "Toner 123456")
+        assert client.get("/v1/products", "q=123457").body["data"] == []
+
     def test_of_which_no_product_has_all_find_what_has_one(self, client: Client) -> None:
         body = client.get("/v1/products", "q=niacinamide+shampoo").body
         assert ({each["sku"] for each in body["data"]}, body["nearest"]) == ({"SERUM-NIA-30", "HAIR-1"}, True)

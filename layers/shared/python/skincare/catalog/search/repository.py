@@ -108,7 +108,7 @@ def nearest_words(conn: Connection, words: list[str]) -> list[str]:
     """Return for each word the one of the catalog that looks most like it, or the word itself where none does.
 
     Alike are words by Dice's coefficient of their trigrams, or by how many of those of a beginning the other has; of
-    equals the first in the alphabet is taken.
+    equals the first in the alphabet is taken. A word with a digit, or of one or two letters, stays what it is.
     """
     cur = conn.execute(
         """
@@ -125,7 +125,9 @@ def nearest_words(conn: Connection, words: list[str]) -> list[str]:
             ORDER BY c.alike DESC, w.word LIMIT 1
         ), t.word)
         FROM unnest(%(words)s::text[]) WITH ORDINALITY asked (word, n)
-        CROSS JOIN LATERAL (SELECT asked.word, word_trigrams(asked.word) AS trigrams) t
+        CROSS JOIN LATERAL (
+            SELECT asked.word, CASE WHEN asked.word ~ '^[^0-9]{3,40}$' THEN word_trigrams(asked.word) ELSE '{}' END
+        ) t (word, trigrams)
         ORDER BY asked.n""",
         {"words": words, "least": _LEAST_LIKE},
     )

@@ -1,4 +1,4 @@
--- Version 1.
+-- Version 2.
 --
 -- Writes by which words a product is found, or takes it out of the search where it is not active. Its row of products
 -- is locked first: of two changes at once the second one sees what the first one wrote.
@@ -34,11 +34,13 @@ BEGIN
 
     SELECT concat_ws(' ', p.name, p.name_en, d.brand, translate(d.category, '/-', '  ')) INTO v_words
     FROM products p LEFT JOIN product_details d ON d.product_id = p.id WHERE p.id = p_product_id;
-    -- In one order, so that two products with the same new words do not wait for one another in a circle.
+    -- Numbers look like one another, and nobody means another one. In one order, so that two products with the same new
+    -- words do not wait for one another in a circle.
     INSERT INTO search_words (word, trigrams)
     SELECT w.word, word_trigrams(w.word)
     FROM unnest(tsvector_to_array(to_tsvector('simple', v_words))) w (word)
-    WHERE length(w.word) BETWEEN 3 AND 40 AND NOT EXISTS (SELECT FROM search_words k WHERE k.word = w.word)
+    WHERE length(w.word) BETWEEN 3 AND 40 AND w.word !~ '[0-9]'
+        AND NOT EXISTS (SELECT FROM search_words k WHERE k.word = w.word)
     ORDER BY w.word
     ON CONFLICT (word) DO NOTHING;
 END
