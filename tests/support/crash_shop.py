@@ -18,6 +18,7 @@ from skincare.orders.service import place_order
 from tests.support import crash_process, factories, ledger
 from tests.support.aws import LONG_TIMEOUTS, ShiftedClock, create_queue
 from tests.support.forked import Forked
+from tests.support.shop import reserved_differs, stock_differs
 
 STOCK = 10
 TERMS = replace(factories.UNLIMITED, window=timedelta(hours=24))
@@ -106,6 +107,7 @@ def create_bucket(aws: AwsSession) -> str:
 
 @pytest.fixture
 def shop(database_url: str, aws: AwsSession, aws_endpoint: str, tmp_path: Path) -> Iterator[Shop]:
+    """The system; whatever was killed, stock is the sum of its movements, and what orders hold is reserved."""
     mail = tmp_path / "mails"
     mail.touch()
     environ = {
@@ -122,4 +124,6 @@ def shop(database_url: str, aws: AwsSession, aws_endpoint: str, tmp_path: Path) 
         factories.make_product(conn, sku="TONER", stock=STOCK)
         with clock.driving_moto():
             yield Shop(environ, conn, app, aws, clock)
+        assert not stock_differs(conn)
+        assert not reserved_differs(conn)
     app.database.close()

@@ -23,7 +23,7 @@ from tests.support.aws import ShiftedClock, create_queue
 from tests.support.crash_shop import create_bucket
 from tests.support.forked import Forked
 from tests.support.payments import anomalies, ask_for_refund, order_status, payments, take_in
-from tests.support.shop import stock
+from tests.support.shop import reserved_differs, stock, stock_differs
 from tests.support.timers import start_attempt
 
 TOTAL = 150_000
@@ -99,6 +99,8 @@ def till(database_url: str, owner_url: str, aws: AwsSession, aws_endpoint: str, 
             owner.execute("DELETE FROM jobs WHERE job_type = 'send_confirmation_email'")
         with clock.driving_moto():
             yield Till(environ, conn, app, number, clock)
+        assert not stock_differs(conn)
+        assert not reserved_differs(conn)
     app.database.close()
 
 
