@@ -155,19 +155,20 @@ def _parameters(route: Route[Any, Any]) -> list[dict[str, Any]]:
     if route.query is not None:
         model = route.query.model_json_schema(schema_generator=_Plain)
         parameters += [
-            _query_parameter(name, schema, model.get("$defs", {})) for name, schema in model["properties"].items()
+            _query_parameter(name, schema, model.get("$defs", {}), required=name in model.get("required", []))
+            for name, schema in model["properties"].items()
         ]
     if problems.IDEMPOTENCY_KEY_MISSING in route.all_problems:
         parameters.append(_IDEMPOTENCY_KEY)
     return parameters
 
 
-def _query_parameter(name: str, schema: dict[str, Any], named: dict[str, Any]) -> dict[str, Any]:
+def _query_parameter(name: str, schema: dict[str, Any], named: dict[str, Any], *, required: bool) -> dict[str, Any]:
     # Absent is how a query says null, and a parameter says in place what a model would have by name.
     options = [option for option in schema.get("anyOf", [schema]) if option != {"type": "null"}]
     whole = (named[option["$ref"].rpartition("/")[2]] if "$ref" in option else option for option in options)
     (plain,) = ({key: value for key, value in each.items() if key not in {"description", "title"}} for each in whole)
-    return {"name": name, "in": "query", "required": False, "description": schema["description"], "schema": plain}
+    return {"name": name, "in": "query", "required": required, "description": schema["description"], "schema": plain}
 
 
 def _successes(route: Route[Any, Any]) -> dict[str, Any]:

@@ -32,11 +32,8 @@ def _sort(text: object) -> object:
 
 
 _Rupiah = Annotated[int, Field(ge=0, le=MOST_EXPENSIVE_PRODUCT), BeforeValidator(_rupiah)]
-_SearchText = Annotated[
-    str,
-    Field(min_length=1, max_length=LONGEST, json_schema_extra={"pattern": FILLED_LINE_PATTERN}),
-    AfterValidator(filled_line),
-]
+_FILLED = Field(min_length=1, json_schema_extra={"pattern": FILLED_LINE_PATTERN})
+_SearchText = Annotated[str, Field(max_length=LONGEST), _FILLED, AfterValidator(filled_line)]
 
 
 class ProductQuery(PageQuery):
@@ -46,11 +43,11 @@ class ProductQuery(PageQuery):
         _SearchText | None, Field(description="Words, of which the last may be unfinished; or a SKU or barcode.")
     ] = None
     category: Annotated[
-        Annotated[str, Field(min_length=1, max_length=200), AfterValidator(filled_line)] | None,
+        Annotated[str, Field(max_length=200), _FILLED, AfterValidator(filled_line)] | None,
         Field(description="A category, with all that it is divided into."),
     ] = None
     brand: Annotated[
-        Annotated[str, Field(min_length=1, max_length=100), AfterValidator(filled_line)] | None,
+        Annotated[str, Field(max_length=100), _FILLED, AfterValidator(filled_line)] | None,
         Field(description="A brand, as it is written."),
     ] = None
     min_price_rupiah: Annotated[_Rupiah | None, Field(description="The lowest price.")] = None

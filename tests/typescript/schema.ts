@@ -1720,9 +1720,9 @@ export interface operations {
     };
     suggest_products: {
         parameters: {
-            query?: {
+            query: {
                 /** @description Words, of which the last may be unfinished. */
-                q?: string;
+                q: string;
                 /** @description The most suggestions. */
                 limit?: number;
             };

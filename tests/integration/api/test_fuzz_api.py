@@ -34,6 +34,7 @@ from tests.support.http import FakeContext, open_app
 from tests.support.randomness import Times
 
 MOST_ROUNDS = 10
+PRICES = {"min_price_rupiah", "max_price_rupiah"}
 SKUS = ("SERUM-1", "SERUM-2")
 # Every request has a token: without one nothing but 401 would be seen.
 CONFIG = schemathesis.Config.from_dict({"generation": {"with-security-parameters": False}})
@@ -97,6 +98,12 @@ class Fuzzer:
             if positive and "cursor" in made.query:
                 # No schema can tell the cursors of a list from any other text.
                 made.query["cursor"] = draw(st.sampled_from(self.cursors[route.path]))
+                # Nor that these are of the list without a search.
+                made.query = {name: made.query[name] for name in made.query if name in {"cursor", "limit"}}
+            if positive and PRICES <= made.query.keys():
+                # Nor that one number is not below another.
+                lowest, highest = sorted((made.query[name] for name in PRICES), key=int)
+                made.query |= {"min_price_rupiah": lowest, "max_price_rupiah": highest}
             if positive and isinstance(made.body, dict):
                 # JSON Schema takes 2.0 for an integer, and we do not.
                 made.body = {name: _whole(value) for name, value in made.body.items()}
