@@ -2,7 +2,9 @@
 
 import json
 import threading
+import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
@@ -17,11 +19,12 @@ from emulator.log.logbook import LogBook
 from emulator.processes.threads import start_thread
 from emulator.switches import Switches
 from local.chaos import Switch
-from local.repository import end_leases, take_away
+from local.repository import end_leases, sleeps, take_away
 from skincare.jobs.envelope import job_id_in
 
 _LONGEST_WATCH_S = 20.0
 _CONNECT_S = 2
+_LOOK_AGAIN_S = 0.002
 _CANCEL_AGAIN_S = 0.05
 
 
@@ -100,7 +103,10 @@ class FaultyInvoker:
         """
         killer = _Killer(poisoned, ledger, log=self._log)
         try:
-            answer = invoke(at_work=killer.watch)
+            # Before anybody can have the job: some are done before a thread has begun.
+            with suppress(psycopg.Error), self._poison.ledger() as other:
+                killer.start(other)
+            answer = invoke(at_work=killer.container.set_result)
         except FunctionStopped:
             raise
         except InvocationFailed:
@@ -127,11 +133,15 @@ class _Killer:
         self._log = log
         self._ledger = ledger
         self._thread: threading.Thread | None = None
+        self.container: Future[Container] = Future()
         self.has_killed = False
 
-    def watch(self, container: Container) -> None:
-        """Begin; returns at once."""
-        self._thread = start_thread("chaos", partial(self._run, container), log=self._log)
+    def start(self, other: Connection) -> None:
+        """Begin; returns once the ledger is watched. Raises `psycopg.Error`."""
+        pid, deadline = self._ledger.info.backend_pid, time.monotonic() + _CONNECT_S
+        self._thread = start_thread("chaos", self._run, log=self._log)
+        while self._thread.is_alive() and time.monotonic() < deadline and not sleeps(other, pid):
+            time.sleep(_LOOK_AGAIN_S)
 
     def stop(self) -> None:
         """Let the ledger alone from now on."""
@@ -141,9 +151,10 @@ class _Killer:
                     self._ledger.cancel_safe(timeout=_CONNECT_S)
                 self._thread.join(_CANCEL_AGAIN_S)
 
-    def _run(self, container: Container) -> None:
-        with suppress(psycopg.Error), self._ledger.transaction():
+    def _run(self) -> None:
+        with suppress(psycopg.Error, TimeoutError), self._ledger.transaction():
             if take_away(self._ledger, self._job_id, longest_s=_LONGEST_WATCH_S):
+                container = self.container.result(timeout=_CONNECT_S)
                 self.has_killed = True
                 container.crash()
 

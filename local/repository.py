@@ -105,6 +105,12 @@ def take_away(conn: Connection, job_id: str, *, longest_s: float) -> bool:
     return row is not None
 
 
+def sleeps(conn: Connection, pid: int) -> bool:
+    """Tell whether a session of the server waits for its next look, as `take_away` does."""
+    row = conn.execute("SELECT wait_event = 'PgSleep' FROM pg_stat_activity WHERE pid = %s", [pid]).fetchone()
+    return row is not None and bool(row[0])
+
+
 def end_leases(conn: Connection, job_ids: Sequence[str]) -> None:
     """Let the leases of a dead worker end now: the next claim finds the crash."""
     conn.execute(
