@@ -134,8 +134,9 @@ class TestARefund:
 
 
 class TestATransaction:
-    def test_that_is_paid_and_said_to_have_failed_is_for_a_person(self) -> None:
-        settlement = pending(event("paid"), event("failed", minute=1))
+    @pytest.mark.parametrize("minute", [-1, 1])
+    def test_that_is_paid_and_said_to_have_failed_is_for_a_person_whichever_was_first(self, minute: int) -> None:
+        settlement = pending(event("paid"), event("failed", minute=minute))
         assert (settlement.order_status, kinds(settlement)) == (OrderStatus.PAID, [AnomalyKind.FAILED_THOUGH_PAID])
 
     def test_that_is_charged_back_is_for_a_person(self) -> None:
