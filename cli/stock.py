@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="What stands on the shelf, and what moved it.")
 
-_MOST_UNITS = 1_000_000_000
-
-
 SkuArgument = Annotated[str, typer.Argument(metavar="SKU", parser=parsed_by(read_sku), help="The product's SKU.")]
 
 
@@ -41,7 +38,7 @@ def adjust(
     *,
     delta: Annotated[
         int,
-        typer.Option(min=-_MOST_UNITS, max=_MOST_UNITS, help="How many more units are there than is known; -3: less."),
+        typer.Option(callback=as_field("StockDelta"), help="How many more units are there than is known; -3: less."),
     ],
     key: Annotated[
         str | None,
@@ -58,8 +55,6 @@ def adjust(
     """Correct what stands on the shelf. More than there is for sale cannot be taken away."""
     from oncall.stock_requests import AdjustStock
 
-    if delta == 0:
-        raise typer.BadParameter("must not be 0", param_hint="--delta")
     oncall = OnCall(stage)
     request = typed(
         AdjustStock,

@@ -20,12 +20,22 @@ MOST_JOBS = 100
 """Jobs of one request: a redrive of so many stays far below the time limit of a statement."""
 
 
+MOST_UNITS = 1_000_000_000
+"""Units of stock that one request moves."""
+
+
 def _spelling(text: str) -> str:
     """Return an address as it is stored, without its case."""
     try:
         return str(parse_email(text.strip()))
     except InvalidInput:
         raise ValueError("is no address that mail can be sent to") from None
+
+
+def _not_zero(number: int) -> int:
+    if number == 0:
+        raise ValueError("must not be 0")
+    return number
 
 
 OneLine = AfterValidator(filled_line)
@@ -40,6 +50,7 @@ TransactionId = Annotated[str, Field(min_length=1, max_length=128), OneLine]
 Email = Annotated[str, Field(max_length=320), AfterValidator(_spelling)]
 SuppressionReason = Annotated[str, Field(min_length=1, max_length=500), OneLine]
 StockKey = Annotated[str, Field(pattern=STOCK_KEY_PATTERN)]
+StockDelta = Annotated[int, Field(ge=-MOST_UNITS, le=MOST_UNITS), AfterValidator(_not_zero)]
 SkuText = Annotated[str, AfterValidator(read_sku)]
 Name = Annotated[str, Field(min_length=1, max_length=100), OneLine]
 Who = Annotated[str, Field(min_length=1, max_length=320), OneLine]

@@ -4,17 +4,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from oncall.request import MOST_JOBS, ChangeRequest, Query, Reason, RowId, SkuText, StockKey
+from oncall.request import MOST_JOBS, ChangeRequest, Query, Reason, RowId, SkuText, StockDelta, StockKey
 from skincare.identifiers import Sku
 from skincare.inventory.models import MovementPage, Stock
 
 if TYPE_CHECKING:
     from skincare.operations.changes import Changes
     from skincare.operations.queries import Queries
-
-MOST_UNITS = 1_000_000_000
-
-Delta = Annotated[int, Field(ge=-MOST_UNITS, le=MOST_UNITS)]
 
 
 class ShowStock(Query):
@@ -47,7 +43,7 @@ class AdjustStock(ChangeRequest):
     answer: ClassVar[type[Any]] = Stock
     operation: Literal["adjust_stock"] = "adjust_stock"
     sku: SkuText
-    delta: Delta
+    delta: StockDelta
     key: StockKey
     reason: Reason
 

@@ -312,6 +312,14 @@ MALFORMED: list[tuple[Any, str]] = [
         | {"transaction_id": "tx\x00"},
         "transaction_id",
     ),
+    *(
+        (
+            {"operation": "adjust_stock", "claimed_identity": ME, "sku": "SERUM", "key": "k", "reason": "x"}
+            | {"delta": delta},
+            "delta",
+        )
+        for delta in (0, 10**9 + 1, -(10**9) - 1)
+    ),
 ]
 
 
