@@ -20,6 +20,7 @@ from bench.shop import (
     open_shop,
     oversold,
     place,
+    set_stock,
     settle_down,
     user,
 )
@@ -207,10 +208,7 @@ def hot_product(bench: BenchEnvironment, effort: Effort) -> Iterator[Figure]:
             aim=at_least(0.5),
         )
         wrong = oversold(database.owner)
-        database.owner.execute(
-            "UPDATE products SET on_hand = on_hand + %(units)s - stock, stock = %(units)s WHERE id = 1",
-            {"units": _SCARCE},
-        )
+        set_stock(database.owner, _SCARCE, sku="SKU-1")
         fill_carts(database.owner, "scarce", clients=_MANY, each=20, hot=True)
         outcome = clients.shop(Shopping(database.url, "one statement", "scarce", 20, scarce=True))
         yield Figure(

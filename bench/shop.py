@@ -32,6 +32,15 @@ def open_shop(owner: Connection, *, stock: int = PLENTY) -> None:
     )
 
 
+def set_stock(conn: Connection, units: int, *, sku: str | None = None) -> None:
+    """Let so many units be for sale, of one product or of each."""
+    conn.execute(
+        "UPDATE products SET on_hand = on_hand + %(units)s - stock, stock = %(units)s"
+        " WHERE %(sku)s::text IS NULL OR sku = %(sku)s",
+        {"units": units, "sku": sku},
+    )
+
+
 def fill_carts(owner: Connection, prefix: str, *, clients: int, each: int, hot: bool = False) -> None:
     """Fill carts of three lines for users `prefix-client-number` (see `user`), numbers from 1.
 

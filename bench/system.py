@@ -19,7 +19,7 @@ import psycopg
 from bench.environment import BenchEnvironment, Effort
 from bench.figure import Figure, at_least, at_most
 from bench.rounds import percentile
-from bench.shop import PLENTY
+from bench.shop import PLENTY, set_stock
 from emulator.gateway.tokens import TokenIssuer
 from emulator.loopback.ports import free_port
 from local.customer import Customer
@@ -146,9 +146,7 @@ def _system() -> Iterator[Shop]:
         assert running is not None
         assert secrets is not None
         with psycopg.connect(running.database_url) as conn:
-            conn.execute(
-                "UPDATE products SET on_hand = on_hand + %(units)s - stock, stock = %(units)s", {"units": PLENTY}
-            )
+            set_stock(conn, PLENTY)
             skus = [row[0] for row in conn.execute("SELECT sku FROM products ORDER BY sku")]
             conn.commit()
             conn.autocommit = True

@@ -57,8 +57,13 @@ def which_jobs(
     before: datetime | None = None,
 ) -> Which:
     """Return which jobs a command line means; `before` carries its zone."""
-    found: dict[str, Any] = {"job_type": job_type, "error_class": error, "order_number": order, "failed_before": before}
-    found["queue"] = queue
+    found = {
+        "job_type": job_type,
+        "error_class": error,
+        "queue": queue,
+        "order_number": order,
+        "failed_before": before,
+    }
     return Which(list(dict.fromkeys(job_ids)) if job_ids else None, found)
 
 

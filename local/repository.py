@@ -82,8 +82,11 @@ def take_away(conn: Connection, job_id: str, *, longest_s: float) -> bool:
     The server looks, for a worker may be done before a client has heard of it. Answers false where nobody has had the
     job after so long. Inside a transaction, which the worker's settling waits for.
     """
-    conn.execute("SELECT set_config('chaos.job_id', %s, true)", [job_id])
-    conn.execute("SELECT set_config('chaos.until', (clock_timestamp() + %s * interval '1 s')::text, true)", [longest_s])
+    conn.execute(
+        "SELECT set_config('chaos.job_id', %s, true),"
+        " set_config('chaos.until', (clock_timestamp() + %s * interval '1 s')::text, true)",
+        [job_id, longest_s],
+    )
     conn.execute(
         """
         DO $$

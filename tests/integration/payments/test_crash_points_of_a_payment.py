@@ -52,6 +52,16 @@ def files(shop: Shop) -> dict[str, bytes]:
     return {key: s3.get_object(Bucket=bucket, Key=key)["Body"].read() for key in keys}
 
 
+def pay_many(shop: Shop, count: int) -> list[OrderNumber]:
+    """Place so many orders and let the gateway tell that each is paid."""
+    set_stock(shop.conn, 1000)
+    orders = [place(shop, f"user-{number}") for number in range(count)]
+    shop.come_to_rest()
+    for number in orders:
+        pay(shop, number)
+    return orders
+
+
 def check_the_books(shop: Shop, *numbers_in_books: OrderNumber) -> None:
     """Each order is paid, once, with a number of its own and none between them left out."""
     count = len(numbers_in_books)
@@ -98,11 +108,7 @@ def test_payments_in_batches_of_workers_that_are_killed_at_random_are_applied_on
     shop: Shop, times: Times, random_seed: int
 ) -> None:
     kills, count = times(short=8, long=40), times(short=30, long=120)
-    set_stock(shop.conn, 1000)
-    orders = [place(shop, f"user-{number}") for number in range(count)]
-    shop.come_to_rest()
-    for number in orders:
-        pay(shop, number)
+    orders = pay_many(shop, count)
     killer = Forked(worker_kills.main, kills, random_seed, environ={**os.environ, **shop.environ})
     assert killer.wait(timeout_s=150) == 0
     shop.come_to_rest()

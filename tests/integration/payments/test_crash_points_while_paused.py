@@ -2,11 +2,7 @@
 
 import os
 import signal
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from datetime import timedelta
-from threading import Event
 from typing import Any
 
 import psycopg
@@ -16,15 +12,15 @@ from psycopg import Connection
 from skincare.database.connection import Database, StaticCredentials
 from skincare.jobs.repository import dead_letter
 from tests.integration.jobs import worker_kills
-from tests.integration.payments.test_crash_points_of_a_payment import check_the_books, pay, place
+from tests.integration.payments.test_crash_points_of_a_payment import check_the_books, pay, pay_many, place
 from tests.support import crash_process, ledger
+from tests.support.beside import beside
 from tests.support.crash_shop import Shop, shop
 from tests.support.forked import Forked
 from tests.support.invoices import numbers
 from tests.support.payments import order_status, payments
 from tests.support.randomness import Times
 from tests.support.retention import prune_all
-from tests.support.shop import set_stock
 
 __all__ = ["shop"]
 
@@ -86,25 +82,6 @@ class TestAPauseBetweenClaimAndSettle:
         check_the_books(shop, *orders)
 
 
-@contextmanager
-def beside(*works: Callable[[], None]) -> Iterator[None]:
-    """Do each work again and again in a thread of its own; what fails there fails here."""
-    over = Event()
-
-    def run(work: Callable[[], None]) -> None:
-        while not over.wait(0.02):
-            work()
-
-    with ThreadPoolExecutor(len(works)) as threads:
-        running = [threads.submit(run, work) for work in works]
-        try:
-            yield
-        finally:
-            over.set()
-        for each in running:
-            each.result()
-
-
 def age(owner: Connection) -> int:
     """Let what is over be so for longer than it is kept."""
     return owner.execute(
@@ -118,11 +95,7 @@ def test_payments_are_applied_once_by_workers_that_are_killed_at_random_while_pa
     shop: Shop, database_url: str, owner_url: str, times: Times, random_seed: int
 ) -> None:
     kills, count = times(short=8, long=40), times(short=30, long=120)
-    set_stock(shop.conn, 1000)
-    orders = [place(shop, f"user-{number}") for number in range(count)]
-    shop.come_to_rest()
-    for number in orders:
-        pay(shop, number)
+    orders = pay_many(shop, count)
     mails = shop.mails()
     database = Database(StaticCredentials(database_url))
     with (
@@ -140,7 +113,7 @@ def test_payments_are_applied_once_by_workers_that_are_killed_at_random_while_pa
             age(owner)
             prune_all(database)
 
-        with beside(pause_and_resume, keep_house):
+        with beside(pause_and_resume, keep_house, pause_s=0.02):
             killer = Forked(worker_kills.main, kills, random_seed, environ={**os.environ, **shop.environ})
             assert killer.wait(timeout_s=150) == 0
         shop.come_to_rest()

@@ -1,9 +1,8 @@
 """Runs of retention beside customers and workers, all on the same rows at the same time."""
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from threading import Event
+from contextlib import ExitStack, contextmanager
+from functools import partial
 
 import psycopg
 from psycopg import Connection
@@ -12,6 +11,7 @@ from skincare.jobs.retry import Completed
 from skincare.retention import repository
 from skincare.retention.policy import REMOVED
 from tests.support import ledger
+from tests.support.beside import beside
 from tests.support.ended import run_job
 from tests.support.factories import make_order, make_product
 from tests.support.randomness import Times
@@ -24,22 +24,15 @@ RUNS = 2
 @contextmanager
 def pruning(database_url: str) -> Iterator[None]:
     """Prune without a break, several at once; what fails in them fails here."""
-    over = Event()
 
-    def run() -> None:
-        with psycopg.connect(database_url, autocommit=True) as conn:
-            while not over.is_set():
-                for _, function in REMOVED:
-                    repository.prune(conn, function, limit=3, after=None)
+    def prune(conn: Connection) -> None:
+        for _, function in REMOVED:
+            repository.prune(conn, function, limit=3, after=None)
 
-    with ThreadPoolExecutor(RUNS) as threads:
-        running = [threads.submit(run) for _ in range(RUNS)]
-        try:
+    with ExitStack() as stack:
+        runs = [stack.enter_context(psycopg.connect(database_url, autocommit=True)) for _ in range(RUNS)]
+        with beside(*(partial(prune, conn) for conn in runs)):
             yield
-        finally:
-            over.set()
-        for each in running:
-            each.result()
 
 
 def test_customers_order_with_keys_and_carts_that_are_just_being_forgotten(

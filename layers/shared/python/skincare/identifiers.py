@@ -19,7 +19,6 @@ _LETTER = "[0-9A-HJKMNP-TV-Z]"
 
 ORDER_NUMBER_PATTERN = f"^SKN-{_LETTER}{{5}}-{_LETTER}{{5}}$"
 """An order number as we write it. `$` is the end of the text, as JSON Schema means it."""
-SKU_PATTERN = "^[A-Z0-9][A-Z0-9-]{0,31}$"
 CREDIT_NOTE_PATTERN = "^CN/[0-9]{4}/[0-9]{6,10}$"
 REFUND_KEY_PATTERN = "^[A-Za-z0-9][A-Za-z0-9-]{0,63}$"
 STOCK_KEY_PATTERN = "^[!-~]{1,255}$"
@@ -56,13 +55,18 @@ def new_order_number() -> OrderNumber:
     return OrderNumber(f"SKN-{letters[:5]}-{letters[5:]}")
 
 
+def is_sku(text: str) -> bool:
+    """Tell whether a text is a SKU as we write it."""
+    return _SKU.fullmatch(text) is not None
+
+
 def read_sku(text: str) -> Sku:
     """Return the SKU that somebody has typed, in capitals.
 
     Raises `ValueError`, whose message does not repeat the text.
     """
     sku = text.strip().upper()
-    if not text.isascii() or _SKU.fullmatch(sku) is None:
+    if not text.isascii() or not is_sku(sku):
         raise ValueError("must be a SKU such as SERUM-30: letters, digits and hyphens, at most 32")
     return Sku(sku)
 

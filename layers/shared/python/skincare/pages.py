@@ -37,13 +37,13 @@ def encode_cursor(key: str) -> str:
     return base64.urlsafe_b64encode(key.encode()).decode().rstrip("=")
 
 
-def decode_cursor(cursor: str) -> str:
+def decode_cursor(cursor: str, *, longest: int = _LONGEST_CURSOR) -> str:
     """Return the key that a cursor stands for; raises `InvalidInput` for anything that we never made."""
     try:
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
         key = base64.b64decode(padded, altchars=b"-_", validate=True).decode("ascii")
     except (UnicodeError, binascii.Error):
         key = ""
-    if not key or not key.isprintable() or len(cursor) > _LONGEST_CURSOR or encode_cursor(key) != cursor:
+    if not key or not key.isprintable() or len(cursor) > longest or encode_cursor(key) != cursor:
         raise InvalidInput("/query/cursor", "is not a cursor of this list")
     return key

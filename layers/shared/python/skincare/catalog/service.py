@@ -1,22 +1,18 @@
 """Looking at the catalog."""
 
-import re
-
 from skincare.catalog import repository
 from skincare.catalog.errors import ProductUnknown
 from skincare.catalog.models import Product
 from skincare.database.connection import Database
 from skincare.errors import InvalidInput
-from skincare.identifiers import SKU_PATTERN, Sku
+from skincare.identifiers import Sku, is_sku
 from skincare.pages import Page, decode_cursor, page_of
-
-_SKU = re.compile(SKU_PATTERN)
 
 
 def list_products(*, limit: int, cursor: str | None, database: Database) -> Page[Product]:
     """Return a page of the catalog in the order of SKUs; raises `InvalidInput` for a foreign cursor."""
     after = "" if cursor is None else decode_cursor(cursor)
-    if after and not _SKU.fullmatch(after):
+    if after and not is_sku(after):
         raise InvalidInput("/query/cursor", "is not a cursor of this list")
     with database.connection() as conn:
         products = repository.list_after(conn, after, limit=limit + 1)

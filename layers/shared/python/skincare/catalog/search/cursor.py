@@ -1,7 +1,5 @@
 """The place where a page of search results ended: the last hit's sort key and id, good for one search only."""
 
-import base64
-import binascii
 import json
 import re
 from dataclasses import asdict, dataclass
@@ -10,6 +8,7 @@ from hashlib import sha256
 
 from skincare.catalog.search.models import Search, Sort
 from skincare.errors import InvalidInput
+from skincare.pages import decode_cursor, encode_cursor
 from skincare.text import flaw
 
 _LONGEST = 2000
@@ -40,20 +39,18 @@ class Place:
 
 def encode_place(place: Place, search: Search) -> str:
     """Return the opaque text for a place."""
-    text = json.dumps([_fingerprint(search), place.reading, place.key, place.product_id])
-    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+    return encode_cursor(json.dumps([_fingerprint(search), place.reading, place.key, place.product_id]))
 
 
 def decode_place(cursor: str, search: Search) -> Place:
     """Return the place; raises `InvalidInput` for what we never made, and for the place of another search."""
     try:
-        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
-        fingerprint, reading, key, product_id = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+        fingerprint, reading, key, product_id = json.loads(decode_cursor(cursor, longest=_LONGEST))
         place = Place(Reading(reading), key, product_id)
         is_ours = fingerprint == _fingerprint(search) and encode_place(place, search) == cursor
-    except (UnicodeError, binascii.Error, ValueError, TypeError, RecursionError):
+    except (InvalidInput, ValueError, TypeError, RecursionError):
         raise _not_ours() from None
-    if not is_ours or len(cursor) > _LONGEST or not _can_be(place, search):
+    if not is_ours or not _can_be(place, search):
         raise _not_ours()
     return place
 

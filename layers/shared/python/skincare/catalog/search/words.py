@@ -3,13 +3,12 @@
 import re
 import unicodedata
 
-from skincare.identifiers import SKU_PATTERN
+from skincare.identifiers import is_sku
 
 LONGEST = 200
 """Characters that a search may have."""
 _MOST_WORDS = 10
 _WORD = re.compile(r"[^\W_]+")
-_CODE = re.compile(SKU_PATTERN)
 
 
 def words_of(text: str) -> list[str]:
@@ -20,4 +19,4 @@ def words_of(text: str) -> list[str]:
 def code_of(text: str) -> str | None:
     """Return the text as the SKU or barcode that it may be."""
     code = text.strip().upper()
-    return code if _CODE.fullmatch(code) else None
+    return code if is_sku(code) else None

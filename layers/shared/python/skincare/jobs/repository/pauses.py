@@ -1,4 +1,4 @@
-"""Pauses: which jobs wait because a person said so."""
+"""Pauses: which jobs wait because a person said so, or a provider refused everything."""
 
 from collections.abc import Collection, Sequence
 from datetime import timedelta
